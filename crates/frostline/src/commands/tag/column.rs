@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use frostline_conllu::{Column, Upos, with_annotation, with_feature};
+use frostline_conllu::{Checks, Column, Upos, Writer, read_strict, with_annotation, with_feature};
 
 use crate::commands::Stop;
 use frostline_tagger::{Answer, NO_TAG, Tagger};
@@ -104,10 +104,9 @@ fn trained(task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
 impl Target {
     /// Why a label cannot be written to this target, if there is such a label.
     fn misfit(&self, labels: &[String]) -> Option<String> {
-        if let Some(label) = labels.iter().find(|label| label.contains(['\t', '\n'])) {
+        if let Some((label, fault)) = labels.iter().find_map(|label| Some((label, self.fault(label)?))) {
             return Some(format!(
-                "its label {label:?} contains a tab or a line feed, which no column of CoNLL-U may; rename it \
-                 in the model's config.json"
+                "its label {label:?} cannot be written to {self} ({fault}); rename it in the model's config.json"
             ));
         }
         if matches!(self, Self::Whole(_)) {
@@ -119,6 +118,23 @@ impl Target {
             "its label `{label}` would be several items of {column}, which `|` separates, so it cannot be written to \
              {self}; use --column xpos or --output tsv"
         ))
+    }
+
+    /// What `frostline conllu check` would find in a row with a label, if anything.
+    fn fault(&self, label: &str) -> Option<String> {
+        let answer = Answer { tag: label, probability: 0.0 };
+        let mut row = ["1", "word", "_", "_", "_", "_", "_", "_", "_", "_"];
+        // Without a probability, the label is at the end of MISC.
+        let edits = self.edits(["_", "_"], &answer, false);
+        for (column, value) in &edits {
+            row[*column as usize] = value;
+        }
+        let mut writer = Writer::new(Vec::new());
+        if let Err(error) = writer.row(&row).and_then(|()| writer.end()) {
+            return Some(error.to_string());
+        }
+        let fault = read_strict(&writer.into_inner(), Checks::default()).find_map(Result::err)?;
+        Some(fault.to_string())
     }
 
     /// The columns that change and their new values, given a word's FEATS and MISC.
@@ -214,7 +230,11 @@ mod tests {
         }
         for target in ["upos", "xpos", "deprel", "feats.Tag", "misc.Tag"] {
             assert!(misfit(target, "N\tN").unwrap().contains("\"N\\tN\""));
-            assert!(misfit(target, "N\nN").is_some());
+            // What `check` would refuse.
+            for bad in ["N\nN", "N ", "N  N", "N\u{1c}", "N\u{a0}"] {
+                assert!(misfit(target, bad).is_some(), "{target} {bad:?}");
+            }
+            assert_eq!(misfit(target, "N N").is_some(), target != "misc.Tag");
             assert_eq!(misfit(target, "B-LOC"), None);
             assert_eq!(target.parse::<Target>().unwrap().to_string(), target);
         }
