@@ -1,4 +1,4 @@
-//! `check [--typed] [--metadata] [--nfc] FILE...`: one line per fault, exit code 1 where there is one.
+//! `check [--typed] [--metadata] [--nfc] FILE...`: one line per fault or warning, exit code 1 where there is one.
 
 use std::{
     env,
@@ -20,7 +20,7 @@ fn main() -> io::Result<ExitCode> {
             path => {
                 let mut reader = Reader::new(BufReader::new(File::open(path)?), checks);
                 while let Some(sentence) = reader.next_sentence()? {
-                    for fault in sentence.faults() {
+                    for fault in sentence.warnings().iter().chain(sentence.faults()) {
                         clean = false;
                         writeln!(out, "{}", fault.at(path))?;
                     }

@@ -270,8 +270,11 @@ impl<'a> Cursor<'a> {
         if !draft.sentence.faults.is_empty() {
             late_comments(&mut draft.sentence);
             draft.sentence.faults.sort_by_key(|fault| (fault.line, fault.byte));
+        }
+        if !draft.sentence.faults.is_empty() || !draft.sentence.warnings.is_empty() {
             let id: Option<Arc<str>> = draft.sentence.sent_id().map(Into::into);
-            for fault in &mut draft.sentence.faults {
+            let Sentence { faults, warnings, .. } = &mut draft.sentence;
+            for fault in faults.iter_mut().chain(warnings) {
                 fault.sent_id.clone_from(&id);
             }
         }
@@ -308,8 +311,7 @@ impl<'a> Cursor<'a> {
     /// The optional checks of level 2, once all lines are read. Those that compare lines are skipped
     /// where a fault of level 1 makes the lines uncertain.
     fn level_2(&mut self, draft: &mut Draft<'a>) {
-        let of_characters =
-            |fault: &Fault| matches!(fault.kind, FaultKind::NotNfc { .. } | FaultKind::ReplacementCharacter);
+        let of_characters = |fault: &Fault| matches!(fault.kind, FaultKind::NotNfc { .. });
         let sound = draft.sentence.faults.iter().all(of_characters);
         let mut found = Vec::new();
         if self.checks.typed {
@@ -405,13 +407,18 @@ impl<'a> Cursor<'a> {
     #[cold]
     fn report(&self, draft: &mut Draft<'a>, from: usize, text: &str, at: usize, kind: FaultKind) {
         work::add(at);
-        draft.sentence.faults.push(Fault {
+        let fault = Fault {
             line: draft.sentence.line + draft.lines as usize,
             column: text.get(..at).map_or(0, |head| head.chars().count()) + 1,
             byte: self.before + from + at,
             sent_id: None,
             kind,
-        });
+        };
+        if fault.kind.is_warning() {
+            draft.sentence.warnings.push(fault);
+        } else {
+            draft.sentence.faults.push(fault);
+        }
     }
 }
 

@@ -49,6 +49,12 @@ pub struct At<'a> {
 }
 
 impl FaultKind {
+    /// Whether it is suspect but no fault: released treebanks have it.
+    #[must_use]
+    pub const fn is_warning(&self) -> bool {
+        matches!(self, Self::ReplacementCharacter)
+    }
+
     /// Whether it is about the order of the rows of a sentence, so that no row is wrong by itself.
     #[must_use]
     pub const fn is_about_order(&self) -> bool {

@@ -27,8 +27,8 @@ use crate::{
 /// assert!(frostline_conllu::grammar::row("2\tice cream \t_\tNOUN\t_\t_\t1\tobj\t_\t_").is_none());
 /// ```
 pub fn row(line: &str) -> Option<(Id, [&str; 10])> {
-    // A carriage return is white space elsewhere, and U+FFFD a character.
-    if line.contains(['\r', '\n', '\u{fffd}']) {
+    // A carriage return is white space elsewhere.
+    if line.contains(['\r', '\n']) {
         return None;
     }
     all_consuming(columns).parse(line).ok().map(|(_, row)| row)

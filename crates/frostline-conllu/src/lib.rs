@@ -7,6 +7,7 @@
 mod check;
 mod cursor;
 mod fault;
+mod foreign;
 pub mod grammar;
 mod id;
 mod iob2;
@@ -30,6 +31,7 @@ mod write;
 
 pub use check::Checks;
 pub use fault::{At, Fault, FaultKind};
+pub use foreign::{Foreign, foreign};
 pub use id::Id;
 pub use iob2::{Entity, Iob2Row, Iob2Sentence, Iob2Sentences, parse_iob2};
 pub use labelled::{LabelledSentence, LabelledSentences, parse_labelled};

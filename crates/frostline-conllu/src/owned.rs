@@ -21,6 +21,7 @@ pub struct OwnedSentence {
     comments: Vec<Range<usize>>,
     rows: Vec<Place>,
     faults: Vec<Fault>,
+    warnings: Vec<Fault>,
 }
 
 /// A row whose text is a range of the bytes.
@@ -55,6 +56,7 @@ impl Sentence<'_> {
             comments: self.comments.iter().map(|comment| place(comment)).collect(),
             rows: self.rows.iter().map(row).collect(),
             faults: self.faults.clone(),
+            warnings: self.warnings.clone(),
         }
     }
 }
@@ -79,6 +81,7 @@ impl OwnedSentence {
             comments: self.comments.iter().map(text).collect(),
             rows: self.rows.iter().map(row).collect(),
             faults: self.faults.clone(),
+            warnings: self.warnings.clone(),
         }
     }
 }

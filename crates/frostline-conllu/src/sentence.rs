@@ -24,6 +24,7 @@ pub struct Sentence<'a> {
     pub comments: Vec<&'a str>,
     pub(crate) rows: Vec<TokenRow<'a>>,
     pub(crate) faults: Vec<Fault>,
+    pub(crate) warnings: Vec<Fault>,
 }
 
 impl<'a> Sentence<'a> {
@@ -93,6 +94,11 @@ impl<'a> Sentence<'a> {
     /// Every fault found in it, in text order; always empty for a strictly read sentence.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
+    }
+
+    /// What is suspect in it but no fault, in text order: U+FFFD.
+    pub fn warnings(&self) -> &[Fault] {
+        &self.warnings
     }
 
     /// The sentence, or its first fault.

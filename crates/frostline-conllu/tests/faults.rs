@@ -27,7 +27,7 @@ fn bad_inputs() {
         };
         let before = shown.len();
         for sentence in read_lenient(&bytes, checks) {
-            for fault in sentence.faults() {
+            for fault in sentence.warnings().iter().chain(sentence.faults()) {
                 shown.push_str(&format!("{}\n", fault.at(&name)));
             }
         }
