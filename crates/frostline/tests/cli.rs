@@ -2,6 +2,8 @@
 //! their input. Cases with treebanks need FROSTLINE_SHARED.
 
 mod common;
+#[path = "cli/foreign.rs"]
+mod foreign;
 #[path = "cli/params.rs"]
 mod params;
 

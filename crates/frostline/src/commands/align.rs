@@ -106,6 +106,11 @@ pub fn lines(file: &Path, aligner: &Aligner, out: &mut dyn Write) -> Result<Lost
         writeln!(out, "{}", line.render()?)?;
         index += 1;
     }
+    if index == 0 {
+        return Err(
+            Stop::Input(format!("{name}: it has no sentences; check that it is the right file")).into()
+        );
+    }
     Ok(lost)
 }
 

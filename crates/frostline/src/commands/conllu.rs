@@ -24,9 +24,10 @@ pub struct Conllu {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Find faults: prints a line `file:line:column: message` for each; exit code 1 if there are any.
+    /// Find faults: prints a line `file:line:column: message` for each; exit code 1 if there are any. A line that ends with
+    /// `[warning]` is about something suspect that is no fault.
     ///
-    /// Makes the checks of the UD validator's level 1, except for normal form C. With `--typed --metadata --nfc` it
+    /// Makes the checks of the UD validator's level 1, except for normal form C; U+FFFD is only a warning. With `--typed --metadata --nfc` it
     /// makes those of level 2. Each file is checked on its own.
     #[command(after_help = "Examples:\n    frostline conllu check --typed --metadata --nfc dev.conllu")]
     Check {
@@ -117,63 +118,87 @@ impl Conllu {
             }
             Command::Stats { json, files } => {
                 let counts = files.iter().map(|file| stats(file)).collect::<Result<Vec<_>>>()?;
+                let empty = counts.iter().zip(&files).find(|(counts, _)| counts.sentences == 0);
+                let empty = empty.map(|(_, file)| nothing(file));
                 if json {
                     let sums = Sums { sums: sum(&counts), files: counts };
                     writeln!(out, "{}", serde_json::to_string(&sums)?)?;
                 } else {
                     table(&counts, out)?;
                 }
-                Ok(())
+                empty.map_or(Ok(()), |empty| Err(empty.into()))
             }
         }
     }
 }
 
-/// Carriage returns at the ends of a file's lines: the first is printed as any fault, the others are counted, since a file
-/// from Windows has one on every line.
+/// Carriage returns at the ends of a file's lines: one fault with their number, since a file from Windows has one on
+/// every line.
 #[derive(Default)]
 struct LineEnds {
     found: u64,
+    first: Option<Fault>,
 }
 
 impl LineEnds {
-    /// Whether a fault is to be printed by itself.
-    fn prints(&mut self, fault: &Fault) -> bool {
-        let is_return = matches!(fault.kind, FaultKind::CarriageReturn);
-        self.found += u64::from(is_return);
-        !is_return || self.found == 1
+    /// Takes a fault that is about the end of a line; false for any other fault.
+    fn take(&mut self, fault: &Fault) -> bool {
+        if !matches!(fault.kind, FaultKind::CarriageReturn) {
+            return false;
+        }
+        self.found += 1;
+        self.first.get_or_insert_with(|| fault.clone());
+        true
     }
 
-    /// The line about those that were not printed.
-    fn rest(&self, name: &str) -> Option<String> {
-        let more = self.found.checked_sub(1).filter(|more| *more > 0)?;
-        let lines = if more == 1 { "line ends" } else { "lines end" };
+    /// The line about all of them.
+    fn shown(&self, name: &str) -> Option<String> {
+        let first = self.first.as_ref()?;
+        if self.found == 1 {
+            return Some(first.at(name).to_string());
+        }
         Some(format!(
-            "{name}: {more} more {lines} with a carriage return, as on Windows; convert the whole file (dos2unix)"
+            "{name}:{}:{}: found a carriage return at the end of {} lines, expected lines to end with only a line \
+             feed; convert the line ends (dos2unix)",
+            first.line, first.column, self.found
         ))
     }
 }
 
-/// Writes one line per fault, and one for all carriage returns but the first; returns how many faults there are.
+/// The error for a file without sentences: nothing was checked or counted, which a program that reads the exit code
+/// must not take for success.
+fn nothing(file: &Path) -> Stop {
+    Stop::Input(format!("{}: it has no sentences; check that it is the right file", file.display()))
+}
+
+/// Writes one line per fault and per warning, and one for all carriage returns; returns how many faults there are.
 ///
 /// # Errors
-/// If the file cannot be read or `out` cannot be written.
+/// If the file cannot be read or has no sentences, or `out` cannot be written.
 pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
     let name = file.display().to_string();
     let mut reader = Reader::new(open(file)?, checks);
-    let mut faults = 0;
+    let (mut faults, mut sentences) = (0, 0);
     let mut line_ends = LineEnds::default();
     let mut out = Readable(out);
     while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
+        sentences += 1;
+        for warning in sentence.warnings() {
+            writeln!(out, "{} [warning]", warning.at(&name)).map_err(unwritten)?;
+        }
         for fault in sentence.faults() {
-            if line_ends.prints(fault) {
+            if !line_ends.take(fault) {
                 writeln!(out, "{}", fault.at(&name)).map_err(unwritten)?;
+                faults += 1;
             }
-            faults += 1;
         }
     }
-    if let Some(rest) = line_ends.rest(&name) {
-        writeln!(out, "{rest}").map_err(unwritten)?;
+    if let Some(shown) = line_ends.shown(&name) {
+        writeln!(out, "{shown}").map_err(unwritten)?;
+        faults += 1;
+    }
+    if sentences == 0 {
+        return Err(nothing(file).into());
     }
     Ok(faults)
 }
@@ -194,7 +219,7 @@ pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, errors: &mut d
     while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
         if lenient {
             for fault in sentence.faults() {
-                if line_ends.prints(fault) && listened_to {
+                if !line_ends.take(fault) && listened_to {
                     listened_to = is_open(writeln!(errors, "{}", fault.at(&name)))?;
                 }
             }
@@ -204,8 +229,8 @@ pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, errors: &mut d
         }
         out.write_all(sentence.raw()).map_err(unwritten)?;
     }
-    if let Some(rest) = line_ends.rest(&name).filter(|_| listened_to) {
-        listened_to = is_open(writeln!(errors, "{rest}"))?;
+    if let Some(shown) = line_ends.shown(&name).filter(|_| listened_to) {
+        listened_to = is_open(writeln!(errors, "{shown}"))?;
     }
     if listened_to {
         is_open(errors.flush())?;
@@ -231,10 +256,12 @@ fn is_open(written: io::Result<()>) -> Result<bool> {
 pub fn stats(file: &Path) -> Result<Counts> {
     let mut reader = Reader::new(open(file)?, Checks::default());
     let (mut stats, mut faults) = (Stats::default(), 0);
+    let mut line_ends = LineEnds::default();
     while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
         stats.add(&sentence);
-        faults += sentence.faults().len() as u64;
+        faults += sentence.faults().iter().filter(|fault| !line_ends.take(fault)).count() as u64;
     }
+    faults += u64::from(line_ends.found > 0);
     let Stats { sentences, words, ranges, empty_nodes } = stats;
     Ok(Counts { file: file.display().to_string(), sentences, words, ranges, empty_nodes, faults })
 }
@@ -266,26 +293,52 @@ mod tests {
 
     /// A file from Windows has a carriage return on every line, which is one thing to know and to do.
     #[test]
-    fn carriage_returns_are_summed_up_in_one_line() {
+    fn carriage_returns_are_one_fault_with_their_number() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("windows.conllu");
         let row = |number: usize| format!("{number}\tice\t_\tNOUN\t_\t_\t_\t_\t_\t_\r\n");
         let sentence = "# sent_id = a\r\n".to_string() + &row(1) + &row(2) + "\r\n";
         std::fs::write(&file, &sentence).expect("written");
         let mut out = Vec::new();
-        assert_eq!(check(&file, Checks::default(), &mut out).expect("read"), 4, "each line has a fault");
+        assert_eq!(check(&file, Checks::default(), &mut out).expect("read"), 1);
+        assert_eq!(stats(&file).expect("read").faults, 1);
         let shown = String::from_utf8(out).expect("text");
-        let lines: Vec<&str> = shown.lines().collect();
-        let name = file.display().to_string();
-        assert_eq!(lines.len(), 2, "{shown}");
-        assert!(lines[0].starts_with(&format!("{name}:1:14: found a carriage return")), "{shown}");
-        let rest =
-            "3 more lines end with a carriage return, as on Windows; convert the whole file (dos2unix)";
-        assert_eq!(lines[1], format!("{name}: {rest}"));
+        let expected = "1:14: found a carriage return at the end of 4 lines, expected lines to end with only a line \
+                        feed; convert the line ends (dos2unix)\n";
+        assert_eq!(shown, format!("{}:{expected}", file.display()));
         // A copy holds the same bytes, and the faults are told in the same way.
         let (mut copy, mut errors) = (Vec::new(), Vec::new());
         roundtrip(&file, true, &mut copy, &mut errors).expect("copied");
         assert_eq!(String::from_utf8(copy).expect("text"), sentence);
         assert_eq!(String::from_utf8(errors).expect("text"), shown);
+    }
+
+    /// A released treebank has it.
+    #[test]
+    fn a_replacement_character_is_a_warning() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("lost.conllu");
+        std::fs::write(&file, "# text = i\u{fffd}e\n1\ti\u{fffd}e\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n")
+            .expect("written");
+        let mut out = Vec::new();
+        let all = Checks { typed: true, nfc: true, metadata: false };
+        assert_eq!(check(&file, all, &mut out).expect("read"), 0);
+        let shown = String::from_utf8(out).expect("text");
+        assert_eq!(shown.lines().filter(|line| line.ends_with("[warning]")).count(), 2, "{shown}");
+        assert_eq!(shown.lines().count(), 2, "{shown}");
+        roundtrip(&file, false, &mut Vec::new(), &mut Vec::new()).expect("copied");
+        assert_eq!(stats(&file).expect("read").faults, 0);
+    }
+
+    #[test]
+    fn a_file_without_sentences_is_no_success() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("empty.conllu");
+        std::fs::write(&file, "").expect("written");
+        let error = check(&file, Checks::default(), &mut Vec::new()).expect_err("nothing");
+        assert!(Stop::exit_code(&error) == 1 && error.to_string().contains("no sentences"), "{error}");
+        let command = Command::Stats { json: false, files: vec![file] };
+        let error = Conllu { command }.run(&mut Vec::new()).expect_err("nothing");
+        assert_eq!(Stop::exit_code(&error), 1);
     }
 }

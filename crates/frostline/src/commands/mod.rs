@@ -106,12 +106,21 @@ fn from_one() -> RangedU64ValueParser<usize> {
 const MOST_BYTES: u64 = 4 << 30;
 
 /// Opens a regular file, or standard input for `-`.
+///
+/// # Errors
+/// If it cannot be read, or begins as no text in UTF-8 does: compressed, UTF-16, or with other line ends.
 fn open(path: &Path) -> Result<Box<dyn BufRead>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(io::stdin().lock()));
+    let mut input: Box<dyn BufRead> = if path == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        let file = frostline_files::open(path).map_err(|error| unreadable(path, &error.reason))?;
+        Box::new(BufReader::with_capacity(1 << 18, file))
+    };
+    let start = input.fill_buf().map_err(|error| unreadable(path, &error))?;
+    match frostline_conllu::foreign(start) {
+        Some(foreign) => Err(Stop::Input(format!("{}: {foreign}", path.display())).into()),
+        None => Ok(input),
     }
-    let file = frostline_files::open(path).map_err(|error| unreadable(path, &error.reason))?;
-    Ok(Box::new(BufReader::with_capacity(1 << 18, file)))
 }
 
 /// Reads all bytes of a file, or of standard input for `-`.

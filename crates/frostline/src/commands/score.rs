@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use frostline_conllu::{Checks, Id, read_strict};
+use frostline_conllu::{Checks, Fault, FaultKind, Id, read_lenient};
 use frostline_score::conll18::{MultiwordToken, ScoredSentence, WordRow};
 use frostline_score::{Comparison, Lexicon, Resampling, ScoreError, TaggingReport};
 use serde::Serialize;
@@ -96,11 +96,15 @@ impl Score {
 /// The sentences of a text in the scorer's types: words and ranges, without empty nodes.
 ///
 /// # Errors
-/// If the text has faults: the first one.
+/// If the text has faults: the first one, other than carriage returns at the ends of lines.
 pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<ScoredSentence<'a>>, Stop> {
     let name = path.display().to_string();
-    let sentence = |sentence: Result<frostline_conllu::Sentence<'a>, frostline_conllu::Fault>| {
-        let sentence = sentence.map_err(|fault| Stop::Input(fault.at(&name).to_string()))?;
+    let sentence = |sentence: frostline_conllu::Sentence<'a>| {
+        // The official scorer reads lines that end as on Windows too.
+        let is_grave = |fault: &&Fault| !matches!(fault.kind, FaultKind::CarriageReturn);
+        if let Some(fault) = sentence.faults().iter().find(is_grave) {
+            return Err(Stop::Input(fault.at(&name).to_string()));
+        }
         let word = |row: &frostline_conllu::TokenRow<'a>| WordRow {
             form: row.form(),
             lemma: row.lemma(),
@@ -121,7 +125,7 @@ pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<ScoredSentence<'
             ranges: sentence.ranges().filter_map(range).collect(),
         })
     };
-    read_strict(text, Checks::default()).map(sentence).collect()
+    read_lenient(text, Checks::default()).map(sentence).collect()
 }
 
 /// The words and tags of a training file.

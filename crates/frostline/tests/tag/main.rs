@@ -205,7 +205,6 @@ fn a_treebank_keeps_every_byte_but_the_tags() {
     assert_eq!(tagged(&["--format", "conllu"], odd(&text).as_bytes()), odd(&reference));
     fs::write(shared().path().join("gold.conllu"), &text).unwrap();
     assert_eq!(tagged(&["--input", "gold.conllu"], b""), reference);
-    assert_eq!(tagged(&["--format", "conllu"], b""), "");
 
     // Probabilities are in MISC; everything else is the same as without them.
     let with = tagged(&["--format", "conllu", "--probabilities"], text.as_bytes());
@@ -286,8 +285,11 @@ fn text_becomes_a_treebank() {
         let words: Vec<&str> = sentence.words().map(|word| word.form()).collect();
         assert!(sentence.words().map(|word| word.upos()).eq(tagger.tag(&words).unwrap()));
     }
-    assert_eq!(tagged(&[], b""), "");
-    assert_eq!(tagged(&[], b"\n \n"), "");
+    for (arguments, nothing) in [(&[][..], ""), (&[], "\n \n"), (&["--format", "conllu"], "")] {
+        let arguments = [&["tag", "--run", "cell"][..], arguments].concat();
+        let output = frostline(shared().path(), &arguments, nothing.as_bytes());
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{nothing:?}");
+    }
     // Sentences without a space between them are marked, so that the text can be reconstructed.
     let text = "It moves!The frog sees. It moves.";
     let out = tagged(&[], text.as_bytes());

@@ -134,11 +134,13 @@ impl Tag {
             probabilities: self.probabilities,
         };
         let mut input = Input::open(&self.input, self.format, self.split(tagger.context()))?;
+        let mut is_empty = true;
         loop {
             let items = input.batch()?;
             if items.is_empty() {
                 break;
             }
+            is_empty = false;
             let views: Vec<_> = items.iter().map(Item::view).collect();
             let parts: Vec<Part<'_>> = views.iter().map(View::part).collect();
             let (answers, failed) = tag_until_error(&tagger, &parts)?;
@@ -151,6 +153,13 @@ impl Tag {
             }
         }
         input.print_faults();
+        if is_empty {
+            return Err(Stop::Input(format!(
+                "{}: it has no words, so nothing was tagged",
+                self.input.display()
+            ))
+            .into());
+        }
         Ok(())
     }
 
