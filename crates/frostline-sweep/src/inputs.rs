@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, anyhow, bail};
 use frostline_assets::{AssetError, DatasetFiles, Format, Origin, Places, read};
-use frostline_conllu::{Checks, Fault, FaultKind, parse_iob2, parse_labelled, read_strict};
+use frostline_conllu::{Checks, Fault, FaultKind, foreign, parse_iob2, parse_labelled, read_strict};
 use frostline_record::{Cell, Init, Input, Inputs, Settings, sha256};
 
 use crate::args::SweepArgs;
@@ -271,6 +271,9 @@ fn has_no_labels(path: &str, format: Format) -> anyhow::Result<bool> {
 /// of them starts.
 fn count(path: &str, format: Format) -> anyhow::Result<usize> {
     let bytes = read(path)?;
+    if let Some(foreign) = foreign(&bytes) {
+        bail!("{path}: {foreign}");
+    }
     let text = || std::str::from_utf8(&bytes).with_context(|| format!("{path}: not UTF-8; convert it"));
     let fault = |fault: Fault| anyhow!("{}", fault.at(path));
     let count = match format {
@@ -344,4 +347,33 @@ fn inputs_of(sources: frostline_assets::Sources) -> Inputs {
         bytes: source.bytes,
     };
     sources.into_iter().map(|(role, source)| (role, input(source))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Data that are not text in UTF-8 are refused with the cause, in every format, before a cell starts.
+    #[test]
+    fn data_that_are_no_text_name_the_cause() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("train");
+        let path = path.to_str().expect("a Unicode path");
+        let text = "1\tice\tB-X\t_\n\n";
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for (bytes, cause) in [
+            (b"\x1f\x8b\x08\0".to_vec(), "this is a gzip file; decompress it"),
+            (little, "UTF-16 (little-endian)"),
+            (text.replace('\n', "\r").into_bytes(), "a carriage return alone"),
+            (Vec::new(), "0 sentences"),
+        ] {
+            std::fs::write(path, bytes).expect("written");
+            for format in [Format::Conllu, Format::Iob2, Format::Labelled] {
+                let error = count(path, format).expect_err("no text").to_string();
+                assert!(error.contains(path) && error.contains(cause), "{error}");
+            }
+        }
+        std::fs::write(path, "i\u{fffd}e\tcold\n").expect("written");
+        assert_eq!(count(path, Format::Labelled).expect("read"), 1);
+    }
 }
