@@ -1,7 +1,7 @@
 //! The alignment of words with subwords. `load` builds an aligner from files.
 
 use tokenizers::{
-    Model, OffsetReferential, OffsetType, PreTokenizer, Tokenizer,
+    Model, NormalizerWrapper, OffsetReferential, OffsetType, PreTokenizer, Tokenizer,
     tokenizer::{Error as TkError, Result as TkResult},
 };
 
@@ -21,6 +21,8 @@ pub struct Aligner {
     /// The special tokens that the post-processor adds before and after a sentence.
     pub(crate) prefix: Vec<u32>,
     pub(crate) suffix: Vec<u32>,
+    /// Whether a space is put before every word, which its first subword then contains.
+    pub(crate) space_before: bool,
     options: AlignOptions,
     cache: Option<WordCache>,
 }
@@ -30,7 +32,8 @@ impl Aligner {
     pub(crate) fn new(tokenizer: Tokenizer, prefix: Vec<u32>, suffix: Vec<u32>) -> Self {
         let cache = Some(WordCache::new());
         let ascii = AsciiWordPiece::of(&tokenizer);
-        Self { tokenizer, ascii, prefix, suffix, options: AlignOptions::default(), cache }
+        let options = AlignOptions::default();
+        Self { tokenizer, ascii, prefix, suffix, space_before: false, options, cache }
     }
 
     /// The same tokenizer with other settings; the word cache starts empty.
@@ -154,6 +157,20 @@ impl Aligner {
         vocabulary.max(special).unwrap_or(0)
     }
 
+    /// The settings of BERT's normaliser as they are applied, under their keys in `tokenizer_config.json`; `None` for
+    /// another normaliser.
+    #[must_use]
+    pub fn bert_settings(&self) -> Option<[(&'static str, Option<bool>); 3]> {
+        let Some(NormalizerWrapper::BertNormalizer(normalizer)) = self.tokenizer.get_normalizer() else {
+            return None;
+        };
+        Some([
+            ("do_lower_case", Some(normalizer.lowercase)),
+            ("strip_accents", normalizer.strip_accents),
+            ("tokenize_chinese_chars", Some(normalizer.handle_chinese_chars)),
+        ])
+    }
+
     /// The special tokens before every sentence, such as `[CLS]`.
     #[must_use]
     pub fn prefix_ids(&self) -> &[u32] {
@@ -239,7 +256,15 @@ impl Aligner {
         let form = if self.options.lowercase { lowercase(form) } else { form.into() };
         let tokenizer = &self.tokenizer;
         let added = tokenizer.get_added_vocabulary();
-        let mut splits = added.extract_and_normalize(tokenizer.get_normalizer(), &form);
+        let split = |text: &str| added.extract_and_normalize(tokenizer.get_normalizer(), text);
+        let mut splits = split(&form);
+        if self.space_before && !form.starts_with(char::is_whitespace) {
+            // An added token has no mark of a space, which would be a subword by itself before it.
+            let first = splits.get_splits(OffsetReferential::Original, OffsetType::None);
+            if first.first().is_some_and(|(text, _, tokens)| tokens.is_none() && !text.is_empty()) {
+                splits = split(&format!(" {form}"));
+            }
+        }
         if let Some(pre_tokenizer) = tokenizer.get_pre_tokenizer() {
             pre_tokenizer.pre_tokenize(&mut splits)?;
         }

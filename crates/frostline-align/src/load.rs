@@ -6,11 +6,14 @@
 
 use std::path::Path;
 
-use tokenizers::{Encoding, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, Token, Tokenizer};
+use tokenizers::{
+    Encoding, ModelWrapper, Normalizer as _, NormalizerWrapper, OffsetReferential, OffsetType,
+    PreTokenizedString, PreTokenizer as _, PreTokenizerWrapper, Token, Tokenizer,
+};
 
 use crate::guard::guarded;
 use crate::json::read_tokenizer;
-use crate::vocab::{BertSettings, bert_tokenizer};
+use crate::vocab::{ClassSettings, bert_tokenizer};
 use crate::{AlignError, Aligner, VocabOptions};
 
 /// The largest file of a tokenizer that is read; those of vocabularies of 250,000 tokens have 20 MiB.
@@ -29,7 +32,8 @@ impl Aligner {
     /// As in `AutoTokenizer`, the `do_lower_case`, `strip_accents` and `tokenize_chinese_chars` of
     /// `tokenizer_config.json` override the BERT normaliser of `tokenizer.json`. If `tokenizer_class`
     /// is a BERT class, missing keys have that class's defaults; if there is no `tokenizer_class`,
-    /// only the keys that are present count; with any other class, none does.
+    /// only the keys that are present count; with any other class, none does. The classes of XLM-R, CamemBERT
+    /// and ALBERT split words at white space first, so a word that is normalised to white space has no subword.
     ///
     /// # Errors
     /// If neither file exists, one cannot be read, or it is not a tokenizer; see also
@@ -41,14 +45,7 @@ impl Aligner {
         let config = config.display().to_string();
         let json = folder.join("tokenizer.json");
         if let Some(bytes) = read(&json)? {
-            let origin = json.display().to_string();
-            let settings: BertSettings =
-                serde_json::from_slice(&config_bytes).map_err(|e| format_error(&config, &e))?;
-            return make(&origin, || {
-                let mut tokenizer = read_tokenizer(&bytes).map_err(|e| format_error(&origin, &e))?;
-                settings.apply(&mut tokenizer).map_err(|e| format_error(&config, &e))?;
-                Ok(tokenizer)
-            });
+            return from_named(&json.display().to_string(), &bytes, &config, &config_bytes);
         }
         let vocab = folder.join("vocab.txt");
         let Some(bytes) = read(&vocab)? else {
@@ -64,7 +61,8 @@ impl Aligner {
     /// Loads the bytes of a `tokenizer.json`. Padding, truncation and sampling (BPE dropout, Unigram
     /// alpha) that the file sets are cleared: an alignment depends on the words and the options only.
     /// Where the pre-tokenizer is `ByteLevel`, as in RoBERTa, `add_prefix_space` is set whatever the
-    /// file says, which Hugging Face requires with `is_split_into_words`.
+    /// file says, which Hugging Face requires with `is_split_into_words`. Where the space before a word is part
+    /// of its first subword in another way, as in EuroBERT and Gemma, every word is encoded with a space before it.
     ///
     /// # Errors
     /// If the bytes are not a tokenizer, or its post-processor does not insert a sentence exactly
@@ -74,6 +72,14 @@ impl Aligner {
         make(origin, || read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e)))
     }
 
+    /// Loads the bytes of a `tokenizer.json` and of the `tokenizer_config.json` beside it, as [`Self::from_folder`] does.
+    ///
+    /// # Errors
+    /// As [`Self::from_bytes`]; also if the settings are no JSON object.
+    pub fn from_files(tokenizer_json: &[u8], tokenizer_config: &[u8]) -> Result<Self, AlignError> {
+        from_named("tokenizer.json", tokenizer_json, "tokenizer_config.json", tokenizer_config)
+    }
+
     /// Builds Hugging Face's `BertTokenizer` from the text of a `vocab.txt`.
     ///
     /// # Errors
@@ -81,6 +87,22 @@ impl Aligner {
     pub fn from_vocab(vocab: &str, options: &VocabOptions) -> Result<Self, AlignError> {
         make("vocabulary", || bert_tokenizer(vocab, options, "vocabulary"))
     }
+}
+
+/// Makes an aligner of a `tokenizer.json` and a `tokenizer_config.json`, which errors name as given.
+fn from_named(
+    origin: &str,
+    tokenizer_json: &[u8],
+    config: &str,
+    tokenizer_config: &[u8],
+) -> Result<Aligner, AlignError> {
+    let settings: ClassSettings =
+        serde_json::from_slice(tokenizer_config).map_err(|e| format_error(config, &e))?;
+    make(origin, || {
+        let mut tokenizer = read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e))?;
+        settings.apply(&mut tokenizer).map_err(|e| format_error(config, &e))?;
+        Ok(tokenizer)
+    })
 }
 
 /// The file's bytes; `None` if it does not exist.
@@ -132,7 +154,29 @@ fn deterministic(mut tokenizer: Tokenizer, origin: &str) -> Result<Aligner, Alig
     without_sampling(&mut tokenizer);
     with_prefix_space(&mut tokenizer);
     let (prefix, suffix) = template(&tokenizer, origin)?;
-    Ok(Aligner::new(tokenizer, prefix, suffix))
+    // A tokenizer that fails here fails on words too, with an error that names the word.
+    let space_before = guarded(|| marks_spaces(&tokenizer).unwrap_or(false)).unwrap_or(false);
+    let mut aligner = Aligner::new(tokenizer, prefix, suffix);
+    aligner.space_before = space_before;
+    Ok(aligner)
+}
+
+/// Whether a space before a word is marked in its first subword, and the tokenizer adds none by itself. Words of running
+/// text follow a space, so words on their own need one to be encoded in the same way.
+fn marks_spaces(tokenizer: &Tokenizer) -> tokenizers::Result<bool> {
+    // `Ġ` is how `ByteLevel` writes the byte of a space; `▁` is SentencePiece's.
+    let is_marked = |text: &str| -> tokenizers::Result<bool> {
+        let mut splits = PreTokenizedString::from(text);
+        if let Some(normalizer) = tokenizer.get_normalizer() {
+            splits.normalize(|split| normalizer.normalize(split))?;
+        }
+        if let Some(pre_tokenizer) = tokenizer.get_pre_tokenizer() {
+            pre_tokenizer.pre_tokenize(&mut splits)?;
+        }
+        let pieces = splits.get_splits(OffsetReferential::Original, OffsetType::None);
+        Ok(pieces.first().is_some_and(|(piece, ..)| piece.starts_with(['\u{120}', '\u{2581}'])))
+    };
+    Ok(!is_marked("x")? && is_marked(" x")?)
 }
 
 /// Sets `add_prefix_space`: byte-level vocabularies encode the start of a word as a space. RoBERTa's

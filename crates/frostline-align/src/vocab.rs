@@ -8,8 +8,10 @@ use serde_json::{Map, Value};
 use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::pre_tokenizers::sequence::Sequence;
+use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::processors::bert::BertProcessing;
-use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer, decoders};
+use tokenizers::{AddedToken, NormalizerWrapper, PreTokenizerWrapper, Tokenizer, decoders};
 
 use crate::AlignError;
 
@@ -51,7 +53,7 @@ impl<'de> Deserialize<'de> for VocabOptions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let config = Value::deserialize(deserializer)?;
         let class = config.get("tokenizer_class").and_then(Value::as_str);
-        if let Some(class) = class.filter(|class| !BertSettings::is_bert(class)) {
+        if let Some(class) = class.filter(|class| !ClassSettings::is_bert(class)) {
             return Err(D::Error::custom(format!(
                 "a `vocab.txt` alone is read as BERT's, and tokenizer_class is `{class}`; save the tokenizer as `tokenizer.json`"
             )));
@@ -168,14 +170,14 @@ pub(crate) fn bert_tokenizer(
     Ok(tokenizer)
 }
 
-/// The settings in `tokenizer_config.json` for the normaliser of a BERT tokenizer.
+/// The settings in `tokenizer_config.json` that change what `tokenizer.json` says, and the class that they are of.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct BertSettings(Map<String, Value>);
+pub(crate) struct ClassSettings(Map<String, Value>);
 
-impl BertSettings {
+impl ClassSettings {
     /// The classes that build their normaliser from these settings.
-    const CLASSES: [&str; 8] = [
+    const BERT: [&str; 8] = [
         "BertTokenizer",
         "ConvBertTokenizer",
         "DistilBertTokenizer",
@@ -186,17 +188,34 @@ impl BertSettings {
         "SqueezeBertTokenizer",
     ];
 
-    /// Whether a class is one of them, in Python or in Rust.
+    /// The classes that split at white space before `Metaspace`.
+    const SPLIT_AT_SPACES: [&str; 3] = ["AlbertTokenizer", "CamembertTokenizer", "XLMRobertaTokenizer"];
+
+    /// Whether a class is among these, in Python or in Rust.
+    fn is_among(class: &str, classes: &[&str]) -> bool {
+        classes.contains(&class.strip_suffix("Fast").unwrap_or(class))
+    }
+
+    /// Whether a class is one of BERT's.
     fn is_bert(class: &str) -> bool {
-        Self::CLASSES.contains(&class.strip_suffix("Fast").unwrap_or(class))
+        Self::is_among(class, &Self::BERT)
     }
 
     /// Applies the settings where Hugging Face would.
+    ///
+    /// # Source
+    /// The classes of transformers 5.23.0.
     pub(crate) fn apply(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
+        let class = self.0.get("tokenizer_class").and_then(Value::as_str);
+        if let Some(PreTokenizerWrapper::Metaspace(marks)) = tokenizer.get_pre_tokenizer()
+            && class.is_some_and(|class| Self::is_among(class, &Self::SPLIT_AT_SPACES))
+        {
+            let both = vec![WhitespaceSplit.into(), marks.clone().into()];
+            tokenizer.with_pre_tokenizer(Some(Sequence::new(both)));
+        }
         let Some(NormalizerWrapper::BertNormalizer(written)) = tokenizer.get_normalizer() else {
             return Ok(());
         };
-        let class = self.0.get("tokenizer_class").and_then(Value::as_str);
         let mut wanted = match class {
             Some(class) if Self::is_bert(class) => BertNormalizer::default(),
             Some(_) => return Ok(()),

@@ -51,6 +51,22 @@ fn padding_and_truncation_of_the_file_are_cleared() {
     assert_eq!(aligner.align(&["a", "é", "A", "中", "a"]).unwrap().ids, [2, 5, 8, 5, 9, 5, 3]);
 }
 
+/// `align` and `tag` read a folder, a cell of a sweep two files that are pinned by their hashes.
+#[test]
+fn a_folder_and_its_two_files_give_the_same_subwords() {
+    let json = bert_json();
+    for config in
+        ["{}", r#"{"do_lower_case":false}"#, r#"{"do_lower_case":false,"tokenizer_class":"BertTokenizer"}"#]
+    {
+        let both = folder(&[("tokenizer.json", &json), ("tokenizer_config.json", config)]);
+        let files = Aligner::from_files(json.as_bytes(), config.as_bytes()).expect("loads");
+        let cased = config.contains("false");
+        let expected = [2, if cased { 6 } else { 5 }, 3];
+        assert_eq!(ids(both.path(), &["A"]), expected, "{config}");
+        assert_eq!(files.align(&["A"]).expect("aligns").ids, expected, "{config}");
+    }
+}
+
 #[test]
 fn tokenizer_json_takes_precedence_over_vocab_txt() {
     let other = VOCAB.replace("a\nA", "A\na");

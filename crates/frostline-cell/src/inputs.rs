@@ -55,8 +55,9 @@ pub fn encoder_config(inputs: &Inputs) -> Result<EncoderConfig> {
 pub fn aligner(inputs: &Inputs, data: &DataSettings) -> Result<Aligner> {
     let aligner = if inputs.contains_key("tokenizer") {
         let place = &input(inputs, "tokenizer")?.path;
-        tokenizer_config(inputs)?;
-        Aligner::from_bytes(text(inputs, "tokenizer")?.as_bytes()).with_context(|| place.clone())?
+        let config = tokenizer_config(inputs)?.unwrap_or_default();
+        let json = text(inputs, "tokenizer")?;
+        Aligner::from_files(json.as_bytes(), &serde_json::to_vec(&config)?).with_context(|| place.clone())?
     } else {
         let options = match inputs.get("tokenizer-config") {
             Some(input) => {

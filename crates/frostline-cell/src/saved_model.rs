@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use frostline_align::Aligner;
 use frostline_record::{Inputs, MODEL_SCHEMA, SavedModel, Settings};
 use serde_json::{Map, Value, json};
 
@@ -12,8 +13,8 @@ use crate::inputs;
 
 /// Copies the tokenizer's files.
 ///
-/// Training reads `tokenizer.json` alone. Where `tokenizer_config.json` says otherwise, Hugging Face's tools follow that,
-/// so it is made to say what the training saw.
+/// `tokenizer_config.json` gets every setting that training followed, so that Hugging Face's tools follow it too where
+/// they have another default.
 pub(crate) fn write_tokenizer(folder: &Path, inputs: &Inputs) -> Result<()> {
     let write = |file: &str, text: &str| frostline_files::write(&folder.join(file), text.as_bytes());
     for (role, file) in [("tokenizer", "tokenizer.json"), ("vocabulary", "vocab.txt")] {
@@ -23,8 +24,8 @@ pub(crate) fn write_tokenizer(folder: &Path, inputs: &Inputs) -> Result<()> {
     }
     if let Some(mut config) = inputs::tokenizer_config(inputs)? {
         if let Some(input) = inputs.get("tokenizer") {
-            let tokenizer = serde_json::from_str(&inputs::text_of(input)?);
-            agree(&mut config, &tokenizer.with_context(|| input.path.clone())?);
+            let tokenizer = inputs::text_of(input)?;
+            agree(&mut config, &tokenizer).with_context(|| input.path.clone())?;
         }
         write("tokenizer_config.json", &(serde_json::to_string_pretty(&config)? + "\n"))?;
     }
@@ -53,46 +54,50 @@ pub(crate) fn write_notes<'a>(
     Ok(frostline_files::write(&folder.join(SavedModel::FILE), saved.text().as_bytes())?)
 }
 
-/// Takes over into the config what `tokenizer.json` says of the same settings.
-fn agree(config: &mut Map<String, Value>, tokenizer: &Value) {
-    let normalizer = &tokenizer["normalizer"];
-    if normalizer["type"] == "BertNormalizer" {
-        let keys = [
-            ("do_lower_case", "lowercase"),
-            ("strip_accents", "strip_accents"),
-            ("tokenize_chinese_chars", "handle_chinese_chars"),
-        ];
-        for (ours, theirs) in keys {
-            config.insert(ours.into(), normalizer[theirs].clone());
-        }
+/// Writes into the config what the aligner of both files does.
+fn agree(config: &mut Map<String, Value>, tokenizer: &str) -> Result<()> {
+    let aligner = Aligner::from_files(tokenizer.as_bytes(), &serde_json::to_vec(&config)?)?;
+    for (key, value) in aligner.bert_settings().into_iter().flatten() {
+        config.insert(key.into(), json!(value));
     }
     // Words come one by one, and each starts with a space.
+    let tokenizer: Value = serde_json::from_str(tokenizer)?;
     if tokenizer["pre_tokenizer"]["type"] == "ByteLevel" {
         config.insert("add_prefix_space".into(), json!(true));
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A `tokenizer.json` with these parts.
+    fn tokenizer(normalizer: Value, pre_tokenizer: Value) -> String {
+        let model = json!({"type": "WordLevel", "unk_token": "u", "vocab": {"u": 0}});
+        json!({"version": "1.0", "added_tokens": [], "normalizer": normalizer, "pre_tokenizer": pre_tokenizer,
+            "post_processor": null, "decoder": null, "model": model})
+        .to_string()
+    }
+
     #[test]
     fn the_config_says_what_training_saw() {
-        let agreed = |config: Value, tokenizer: Value| {
+        let agreed = |config: Value, tokenizer: &str| {
             let Value::Object(mut config) = config else { panic!("an object") };
-            agree(&mut config, &tokenizer);
+            agree(&mut config, tokenizer).expect("a tokenizer");
             Value::Object(config)
         };
-        let bert = json!({"normalizer": {"type": "BertNormalizer", "lowercase": false,
-            "handle_chinese_chars": true, "strip_accents": null}});
-        assert_eq!(
-            agreed(json!({"do_lower_case": true, "model_max_length": 9}), bert),
-            json!({"do_lower_case": false, "strip_accents": null, "tokenize_chinese_chars": true,
-                "model_max_length": 9})
-        );
-        let bytes = json!({"normalizer": null, "pre_tokenizer": {"type": "ByteLevel"}});
-        assert_eq!(agreed(json!({"add_prefix_space": false}), bytes), json!({"add_prefix_space": true}));
-        let other = json!({"normalizer": {"type": "Sequence"}, "pre_tokenizer": {"type": "Metaspace"}});
-        assert_eq!(agreed(json!({}), other), json!({}));
+        let bert = json!({"type": "BertNormalizer", "clean_text": true, "lowercase": false,
+            "handle_chinese_chars": true, "strip_accents": null});
+        let bert = tokenizer(bert, json!({"type": "BertPreTokenizer"}));
+        let settings = |lowercase: bool| json!({"do_lower_case": lowercase, "strip_accents": null, "tokenize_chinese_chars": true});
+        // The config overrides the file; without a setting of its own, the file decides.
+        assert_eq!(agreed(json!({"do_lower_case": true}), &bert), settings(true));
+        assert_eq!(agreed(json!({}), &bert), settings(false));
+        let bytes = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true});
+        let bytes = tokenizer(Value::Null, bytes);
+        assert_eq!(agreed(json!({"add_prefix_space": false}), &bytes), json!({"add_prefix_space": true}));
+        let marks = json!({"type": "Metaspace", "replacement": "\u{2581}", "prepend_scheme": "always", "split": true});
+        assert_eq!(agreed(json!({}), &tokenizer(Value::Null, marks)), json!({}));
     }
 }
