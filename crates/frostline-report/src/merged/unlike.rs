@@ -41,7 +41,8 @@ impl Unlike {
             remarks: Vec::new(),
         };
         if differs(first, other, |view| hashes(view, is_of_encoder)) {
-            found.causes.push(format!("the encoder ({} and {})", encoders(first), encoders(other)));
+            let [ours, theirs] = encoders(first, other);
+            found.causes.push(format!("the encoder ({ours} and {theirs})"));
         }
         if differs(first, other, |view| hashes(view, |role| !is_of_encoder(role) && !is_scored(role))) {
             found.causes.push("the training data".into());
@@ -80,11 +81,16 @@ impl Unlike {
             .iter()
             .map(|(lang, why)| format!("{pair}: accuracies of {lang} may not be compared, since {why}."))
             .collect();
+        // What is scored differs already where accuracies may not be compared.
+        let besides = if self.langs.is_empty() { "" } else { "else " };
         lines.push(match self.causes.as_slice() {
-            [] => format!("{pair} differ in nothing that accuracies depend on."),
-            [one] => format!("{pair} differ in one thing that accuracies depend on, which is what is compared: {one}."),
+            [] => format!("{pair} differ in nothing {besides}that accuracies depend on."),
+            [one] if self.langs.is_empty() => {
+                format!("{pair} differ in one thing that accuracies depend on, which is what is compared: {one}.")
+            }
+            [one] => format!("{pair} differ in one thing else that accuracies depend on: {one}."),
             several => format!(
-                "{pair} differ in {} things that accuracies depend on: {}. No difference can be put down to one of them.",
+                "{pair} differ in {} things {besides}that accuracies depend on: {}. No difference can be put down to one of them.",
                 several.len(),
                 listed(several)
             ),
@@ -224,8 +230,29 @@ fn seeds(first: &Named, other: &Named) -> Option<String> {
     })
 }
 
-fn encoders(one: &Named) -> String {
-    joined(&made_by(one, |view| view.cell.settings.encoder.name.to_string()))
+/// The names of both sweeps' encoders. Where these are the same, the first digits of the hash of the file that differs tell them
+/// apart.
+fn encoders(first: &Named, other: &Named) -> [String; 2] {
+    let names =
+        [first, other].map(|one| joined(&made_by(one, |view| view.cell.settings.encoder.name.to_string())));
+    if names[0] != names[1] {
+        return names;
+    }
+    // In the order of the roles' names, the weights come last, and first here.
+    let roles: BTreeSet<&str> =
+        first.study.cells.iter().flat_map(|view| hashes(view, is_of_encoder).into_keys()).collect();
+    let digits = |one: &Named, role: &str| {
+        let hash =
+            |view: &CellView| view.cell.inputs.get(role).map_or_else(String::new, |file| file.sha256.clone());
+        let found = made_by(one, hash).into_iter();
+        joined(&found.map(|sha256| format!("`{}`", sha256.get(..8).unwrap_or(&sha256))).collect())
+    };
+    let differing = roles.iter().rev().find(|role| digits(first, role) != digits(other, role));
+    match differing {
+        None => names,
+        Some(role) => [(first, &names[0]), (other, &names[1])]
+            .map(|(one, name)| format!("{name} with the {role} {}", digits(one, role))),
+    }
 }
 
 /// The values of all cells with a record, or of all planned ones if there is none.

@@ -52,7 +52,19 @@ type Case<'a> = (&'a str, (Sweep, Vec<Record>), &'a [&'a str]);
 
 #[test]
 fn what_may_not_be_compared_is_said() {
-    let cases: [Case<'_>; 6] = [
+    let cases: [Case<'_>; 7] = [
+        (
+            "an encoder of the same name",
+            changed(
+                "",
+                |cell| cell.inputs.get_mut("weights").expect("weights").sha256 = "0".repeat(64),
+                |_| {},
+            ),
+            &[
+                " differ in one thing that accuracies depend on, which is what is compared: the encoder (distilbert-base-multilingual-cased with the \
+                 weights `f8c546fa` and distilbert-base-multilingual-cased with the weights `00000000`).",
+            ],
+        ),
         ("the same", plain(), &[" differ in nothing that accuracies depend on."]),
         (
             "dev of one language",
@@ -67,7 +79,7 @@ fn what_may_not_be_compared_is_said() {
             ),
             &[
                 ": accuracies of en may not be compared, since their files of dev are not the same.",
-                " differ in nothing that accuracies depend on.",
+                " differ in nothing else that accuracies depend on.",
             ],
         ),
         (
