@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use frostline_sweep::args::{Backend, FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs, minutes};
 
-use crate::bench::Suite;
+use crate::bench::measure::Suite;
 
 /// Frostline's commands.
 #[derive(Debug, Parser)]

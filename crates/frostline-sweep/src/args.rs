@@ -9,7 +9,7 @@ use frostline_files::claim::LEASE;
 use serde::{Deserialize, Serialize};
 
 use crate::say::Output;
-pub use crate::slurm::SlurmArgs;
+pub use crate::slurm::options::SlurmArgs;
 
 /// `sweep`.
 #[derive(Debug, Args)]

@@ -4,7 +4,8 @@
 
 use anyhow::anyhow;
 
-use crate::bench::compare::{COMPARISONS, Comparison, DEVICE_POLICIES, Scale, Setting, Suite};
+use crate::bench::compare::{COMPARISONS, Comparison, DEVICE_POLICIES, Scale, Setting};
+use crate::bench::measure::Suite;
 use crate::bench::places::Encoder;
 use frostline_sweep::fault::{Blame as _, Result};
 

@@ -2,7 +2,7 @@
 //!
 //! A new comparison is a new row here.
 
-pub(crate) use crate::bench::measure::{Measure, Suite};
+use crate::bench::measure::{Measure, Suite};
 
 /// The settings of one side.
 #[derive(Debug)]

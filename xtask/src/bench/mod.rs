@@ -9,7 +9,7 @@ mod device;
 mod grid;
 mod limits;
 mod machine;
-mod measure;
+pub(crate) mod measure;
 mod ours;
 mod page;
 mod peer;
@@ -29,7 +29,7 @@ use clap::ValueEnum as _;
 
 pub(crate) use crate::bench::device::DeviceSteps;
 pub(crate) use crate::bench::machine::load;
-pub(crate) use crate::bench::measure::Suite;
+use crate::bench::measure::Suite;
 pub(crate) use crate::bench::ours::Scratch;
 pub(crate) use crate::bench::process::last_lines;
 

@@ -10,8 +10,9 @@ use frostline_record::{Plan, Record, SCHEMA, Sweep};
 
 use crate::bench::Pace;
 use crate::bench::agenda::{Agenda, Task};
-use crate::bench::compare::{Measure, Suite, TAGGING};
+use crate::bench::compare::TAGGING;
 use crate::bench::limits::Profiled;
+use crate::bench::measure::{Measure, Suite};
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines, object};
 use crate::bench::stored::Figures;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::bench::compare::{SETTINGS, Suite};
+use crate::bench::compare::SETTINGS;
+use crate::bench::measure::Suite;
 use crate::bench::spread::figure;
 use crate::bench::stored::{Measured, Processor, Run};
 use crate::bench::tables::{letter, peak, tables};

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 
 use crate::bench::Pace;
 use crate::bench::agenda::Task;
-use crate::bench::compare::{Measure, Suite};
+use crate::bench::measure::{Measure, Suite};
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines};
 use crate::bench::stored::Figures;

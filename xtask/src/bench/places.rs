@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use frostline_assets::Places;
 
-use crate::bench::compare::{COMPARISONS, ENCODERS, Suite};
+use crate::bench::compare::{COMPARISONS, ENCODERS};
+use crate::bench::measure::Suite;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 
 /// An encoder's folder.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::bench::agenda::{Agenda, Task, Who};
-use crate::bench::compare::Suite;
+use crate::bench::measure::Suite;
 use crate::bench::ours::Ours;
 use crate::bench::peer::Peer;
 use crate::bench::places::Encoder;

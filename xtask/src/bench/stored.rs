@@ -9,7 +9,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::bench::compare::{Comparison, Suite};
+use crate::bench::compare::Comparison;
+use crate::bench::measure::Suite;
 use frostline_sweep::args::Backend;
 
 /// The schema number of the file.

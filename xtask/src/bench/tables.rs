@@ -2,9 +2,10 @@
 
 use clap::ValueEnum as _;
 
-use crate::bench::compare::{Measure, Suite, bar_of};
+use crate::bench::compare::bar_of;
 use crate::bench::grid::Grid;
 use crate::bench::limits;
+use crate::bench::measure::{Measure, Suite};
 use crate::bench::spread::{Spread, figure};
 use crate::bench::stored::{Measured, Row, Run, Side};
 use crate::bench::trace;

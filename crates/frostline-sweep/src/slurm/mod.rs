@@ -2,7 +2,7 @@
 //! states of jobs, tell what was done.
 
 mod engine;
-mod options;
+pub(crate) mod options;
 mod submit;
 
 use std::path::Path;
@@ -22,8 +22,6 @@ use crate::program::Program;
 use crate::units::counted;
 use engine::{JobId, joined};
 use submit::{Submission, Submitted, submissions};
-
-pub use options::SlurmArgs;
 
 /// The time between two looks at the queue and the records.
 const PAUSE: Duration = Duration::from_secs(2);
