@@ -7,6 +7,12 @@
 //! - `<!-- printed -->`: the block is what the last command above it prints;
 //! - `<!-- file: NAME -->`: the block is written to a file of this name;
 //! - `<!-- not run: REASON -->`: the block has commands, which do not run in CI for this reason.
+//!
+//! # To add a page of the documentation
+//!
+//! A file in `docs/` and its line in `docs/SUMMARY.md`. Commands on it get a mark that says whether CI runs them
+//! (`docs/development.md`): `xtask/src/marks.rs` reads marks, `xtask/src/ci/docs.rs` runs the commands
+//! and builds the book, `xtask/src/book/` gives mdBook the files that pages link to outside of `docs/`.
 
 use anyhow::{Context as _, bail};
 

@@ -1,5 +1,11 @@
 //! What `frostline bench` measures. It is the real training loop, reader and aligner on real input;
 //! nothing here is a second version of what it times.
+//!
+//! # To add a measurement
+//!
+//! `frostline bench` (`crates/frostline-cell/src/bench.rs`) times the real loop, reader and products and prints one
+//! JSON line; `cargo xtask bench` repeats measurements, compares them and makes tables. A new quantity is a
+//! subcommand of the former.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,26 @@
 //! Policies as they are written: a name, parsed once into what is frozen, how the rest learns and when
 //! that changes. [`Policy::resolve`] applies one to an encoder.
+//!
+//! # To add a policy
+//!
+//! `Policy::parse` in `crates/frostline-freeze/src/policy.rs` turns a name into three typed parts when a plan, a
+//! record or a command line is read; nothing else uses the name. By what is new:
+//!
+//! - other blocks: a variant of `FrozenBlocks` with its name in `parse_base` (and in `freezes_embeddings`, where
+//!   the embeddings are frozen with them), its meaning in `resolved.rs` (`blocks_of`) and a line in the tests'
+//!   table there;
+//! - another `+part` about heads: `add_part` in `policy.rs`, `FrozenHeads` and `heads_of`;
+//! - a parameter-efficient method: a `PeftMethod` (`peft.rs`), which selects parameters by path. What it adds to
+//!   the encoder is a field of `Extras` (`crates/frostline-model/src/extras.rs`), its settings are in
+//!   `crates/frostline-record/src/tuning.rs`, `extras` in `crates/frostline-train/src/policy.rs` joins the two, and
+//!   `keeps_architecture` says whether a model can be saved;
+//! - a change during the run: a variant of `FreezeSchedule`, what it means in
+//!   `crates/frostline-train/src/policy.rs`, and what it excludes in `check_policy`
+//!   (`crates/frostline-record/src/check.rs`).
+//!
+//! Accounts, the optimiser and the comparison of frozen bits need no change, since they only use paths. Then
+//! document it: `menu` in `policy.rs` (its text is in several snapshots), the comment in `configs/reference.toml`,
+//! `docs/policies.md`, and "How to read the tables" in `crates/frostline-report/src/front.rs`.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,16 @@
 //! The backends of this build, and the one `match` that selects one of them at run time.
+//!
+//! # To add a backend
+//!
+//! `ndarray.rs` is the example; another runtime of CubeCL needs no kernels, only a list of its devices in
+//! `gpu/devices.rs`. In `crates/frostline-kernels`: a feature; a file with two empty `impl Kernels` (the backend
+//! and its `Autodiff`: stock operations throughout), declared in `lib.rs`; in `src/backend.rs` its name in `names`,
+//! an arm of the `match` in `on`, a check that its device is there (as `opened`), the text of the errors, and the
+//! feature in the `cfg_attr` of what is unused without any backend. The feature is passed on in the `Cargo.toml` of
+//! `frostline-tagger`, `frostline-cell` and `frostline`; its name is a `Backend` (with `Display`) in
+//! `crates/frostline-sweep/src/args.rs`, from which `xtask/src/build.rs` takes the feature. Then the tables of
+//! `docs/backends.md` and of the crates' READMEs, the glossary, the help texts that list backends, the peer's device
+//! (`xtask/src/bench/peer.rs`), and a step in `xtask/src/ci/steps.rs`.
 
 pub use crate::built::{BackendError, Found, feature, names};
 #[cfg(feature = "gpu")]

@@ -2,6 +2,12 @@
 //!
 //! This is off unless [`switch`]ed on, and then costs one atomic load per operation. Sums are those of the process: work of
 //! several threads that train at once is added up.
+//!
+//! # To add a part of a step to profiles
+//!
+//! An `Operation` in `crates/frostline-kernels/src/profile.rs`, and `timed` at the start of the function in `cpu/`
+//! that computes it, with what it reads, writes and multiplies. `crates/frostline-cell/src/profile.rs` makes rows
+//! of it.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

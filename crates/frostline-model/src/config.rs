@@ -1,4 +1,15 @@
 //! An encoder's shape, read from Hugging Face's `config.json`.
+//!
+//! # To add an encoder family
+//!
+//! In `crates/frostline-model/src`: a `Family` and its `config.json` in `config.rs`, where its positions start
+//! included; its parameters' names in `names.rs`; its forward pass in `encoder.rs`; its class name in `export.rs`.
+//! Then the work of its blocks in `crates/frostline-freeze/src/cost.rs` and what they keep for backward in
+//! `memory.rs` where they differ, its dropout sites in `encoder_dropout` (`crates/frostline-train/src/pass.rs`)
+//! and, where its config has the depth under another key, `blocks` in `crates/frostline-sweep/src/inputs.rs`. A
+//! tokenizer of another kind needs cases in `crates/frostline-align/tests/data`. Paths must keep the form
+//! `encoder.blocks.I.…` and `encoder.embeddings.…`, which policies depend on. First compare with reference outputs
+//! of the original (`crates/frostline-model/tests/references/make.py`).
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,9 @@
 //! Heads, which compute logits from hidden states.
+//!
+//! # To add a kind of head
+//!
+//! A `HeadKind` in `crates/frostline-model/src/head.rs` with its names in `names.rs` and its class in `export.rs`,
+//! and the same in `crates/frostline-record/src/task.rs`.
 
 use burn::module::Module;
 use burn::prelude::*;

@@ -1,4 +1,14 @@
 //! Whether the settings of a cell fit together: what their types cannot express.
+//!
+//! # To add a setting
+//!
+//! The field, its default (`crates/frostline-record/src/settings.rs`) and its range (`check.rs`); a commented line
+//! in `configs/reference.toml` (required by a test). Plans, `--set`, grids, ids and records then have it. Read it
+//! where it is used: training takes the same `Settings` (`Run::settings`), dropout and precision reach the kernels
+//! through `pass.rs` in `frostline-train`, alignment through `crates/frostline-cell/src/inputs.rs`. The meaning of
+//! a policy's parts for a run is in `crates/frostline-train/src/policy.rs`. Its default is the original study's
+//! value: `published.md` names every setting that differs from the plan's reference, except those that do not
+//! change training (`APART` in `crates/frostline-report/src/topics/reference/differences.rs`).
 
 use frostline_freeze::FreezeSchedule;
 

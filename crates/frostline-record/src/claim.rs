@@ -1,6 +1,12 @@
 //! Claims: sentences that a plan's cells can support or contradict, with the tests that decide.
 //!
 //! A claim changes no cell. A report judges it, given the records.
+//!
+//! # To add a test of claims
+//!
+//! A variant of `ClaimTest` in `crates/frostline-record/src/claim.rs`, its checks in `claim_check.rs`, its verdict
+//! in `crates/frostline-report/src/topics/claims/` (called from `judge.rs`), and its description in
+//! `docs/claims.md`.
 
 use std::collections::BTreeMap;
 

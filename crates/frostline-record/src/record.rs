@@ -1,4 +1,12 @@
 //! Records: what a cell found, split into what must repeat bit for bit and what cannot.
+//!
+//! # To add a stored quantity
+//!
+//! (a word's probability, say). Measured in `crates/frostline-train/src/evaluate.rs` or its callers, kept in
+//! `WordOutcome` (`crates/frostline-score/src/tally.rs`) or a record's type
+//! (`crates/frostline-record/src/record.rs`), written by `crates/frostline-cell/src/outcome.rs`, read by
+//! `crates/frostline-report/src/study/`, described in `docs/records.md`. Files that would mean something else than
+//! before raise `SCHEMA`.
 
 use std::collections::BTreeMap;
 

@@ -3,6 +3,12 @@
 //!
 //! A plan names such a file with `reference = "PATH"`. It changes no cell; `sweep.json` keeps it whole, so that a
 //! report can be written again without the plan's folder.
+//!
+//! # To add published figures of another paper
+//!
+//! A TOML file as in `configs/references/`, named by a plan with `reference`; `docs/records.md#references` explains
+//! its keys. No code. A kind of figure that no reference has yet is a field of `PublishedRun` in
+//! `crates/frostline-record/src/reference.rs` and a column in `crates/frostline-report/src/topics/reference/`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,10 @@
 //! Tasks: what is learned from which data with which head.
+//!
+//! # To add a kind of labels
+//!
+//! `WORD_LABELS` or `SENTENCE_LABELS` in `crates/frostline-record/src/task.rs`, their place in a parsed file in
+//! `crates/frostline-cell/src/document.rs` (`Format`, `Labels`), and the format that contains them in `format_of`
+//! (`crates/frostline-sweep/src/inputs.rs`).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,10 @@
 //! Weights of which something is known that the plan cannot know: a file is recognised by its SHA-256, whatever the
 //! encoder is called and whoever wrote the plan.
+//!
+//! # To add a caveat about an encoder's weights
+//!
+//! A row of `KNOWN` in `crates/frostline-record/src/weights.rs`: the file's SHA-256 and the sentence that every
+//! report on it shows.
 
 use crate::{Cell, Init};
 

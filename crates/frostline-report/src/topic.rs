@@ -1,5 +1,19 @@
 //! What a topic of the report is: it computes its numbers, those that cost time once, and declares the tables, charts
 //! and prose about them. A renderer turns these into files and knows no topic.
+//!
+//! # To add a topic of the report, and numbers in it
+//!
+//! Two files: `crates/frostline-report/src/topics/NAME.rs`, and its `mod` and its place in the list of `topics.rs`
+//! beside it. A topic implements `Topic` (`topic.rs`), of which every method is one place of the report with an
+//! empty default: opening sentences, summary, sections of a language, columns of the study's table, figures,
+//! caveats, how to read them, a page of its own, columns of `cells.csv`, further CSV files, fields of
+//! `report.json`. Numbers that cost time are computed once, when the topic is made; all come from a `Study`
+//! (`study/`: cells, and groups of cells that differ only in their seed) and from `Stored` predictions, and
+//! declares its output as data: `Columns` of (name, unit, function) for tables (`table.rs`), a `Page` of blocks
+//! (`page.rs`), a `Figure` of one of five kinds (`chart.rs`: bars, lines, scatter, heat map, sets). Statistics that
+//! are useful on their own go to `frostline-score`. A topic of more than about 300 lines is a folder with `mod.rs`.
+//! Files, columns and fields that it adds are listed in `docs/records.md`; `INSTA_UPDATE=always cargo test -p
+//! frostline-report` renews the snapshots.
 
 use crate::browser::Browser;
 use crate::chart::Figure;

@@ -20,6 +20,16 @@
 //! Young, *Resampling-Based Multiple Testing* (1993), for the largest deviation; Graybill and Wang, *Confidence Intervals on Nonnegative Linear Combinations of
 //! Variances* (1980), and Zou and Donner, *Construction of Confidence Limits about Effect Measures* (2008), for combining half
 //! widths.
+//!
+//! # To change the rule
+//!
+//! The rule is in `crates/frostline-score/src/verdict.rs`: `crossed.rs` has the variances over seeds and sentences,
+//! `moderation.rs` what few seeds borrow from the study, `dunnett.rs` the quantile of a table, and `linear.rs`
+//! makes an F1 a sum over sentences. It is explained and measured in `docs/statistics.md`. In `frostline-report`,
+//! `study/comparison.rs` applies it to all tables of a study, `study/verdicts.rs` to policies,
+//! `study/stage_verdicts.rs` to stages, once per study; `study/advice.rs` makes the recommendation and the Pareto
+//! marks from the same intervals, and `study/sanity/` finds what forbids one. A score of another kind is a variant
+//! in `study/scores.rs`. Every topic reads all of them from the `Study`.
 
 use std::sync::Arc;
 

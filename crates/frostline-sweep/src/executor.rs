@@ -1,6 +1,15 @@
 //! The interface between a sweep and the processes that run its jobs. An [`Executor`] takes the jobs of a round and
 //! reports to an [`Observer`]. It decides on which machine and in which process a cell is trained, but changes
 //! nothing about the cell.
+//!
+//! # To add an executor
+//!
+//! The trait is in `crates/frostline-sweep/src/executor.rs`; `LocalWorkers` (`workers.rs`) implements it. An
+//! executor pulls the jobs of a round one by one (`Jobs` in `jobs.rs`, which claims them), reports to an
+//! `Observer`, and gives an `Outcome`. The record in a cell's folder decides what became of a job, so the executor
+//! reads it, and writes one with the error where a worker could not. It is made in `sweep` (`sweep.rs`) and `work`
+//! (`work.rs`); there is only one, and its options are in `args.rs`. Retries, failures as records, and Ctrl-C are
+//! in `Round` (`workers.rs`), for local workers alone.
 
 use frostline_record::{Cell, Event, Job, Record};
 

@@ -1,4 +1,9 @@
 //! `--json`: what happens in a sweep, one JSON object per line, for programs that start sweeps or watch them.
+//!
+//! # To add an event of a sweep
+//!
+//! A variant of `Notice` in `crates/frostline-sweep/src/notices.rs`, sent where it happens, and in
+//! `crates/frostline-watch/src/changes.rs` where it can be seen in the folder.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};

@@ -1,4 +1,8 @@
 //! Built-in plans: those of `configs/`, compiled into the program and found by name.
+//!
+//! # To add a built-in plan
+//!
+//! A file in `configs/` and its name in `crates/frostline-sweep/src/plans.rs`; a test compares the two.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,10 @@
 //! What every tracker does.
+//!
+//! # To add a tracker
+//!
+//! A type in `crates/frostline-track/src/` that implements `Tracker` (`tracker.rs`); a key of `TrackSettings` in
+//! `crates/frostline-record/src/track.rs`; a row in `crates/frostline-sweep/src/track.rs`, which decides what a run
+//! and its values are; a check with its own program in `tests/track/check.py`.
 
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};

@@ -1,4 +1,12 @@
 //! The command line: the list of commands, and the exit codes of their errors.
+//!
+//! # To add a command
+//!
+//! Its `Args` with `after_help` that shows examples, which a test in `crates/frostline/src/examples.rs` requires
+//! and parses.
+//!
+//! A file in `crates/frostline/src/commands/`, its variant and its arm in `cli.rs`. Computations belong in a
+//! library. `cargo xtask` has only what developers need.
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write as _};

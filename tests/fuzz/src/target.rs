@@ -1,4 +1,10 @@
 //! The list of targets.
+//!
+//! # To add a reader of files
+//!
+//! It opens them through `frostline-files`, with a largest size that is a constant beside it and a row in
+//! `docs/limits.md`. A function in `tests/fuzz/src` calls it on any bytes; its row is in `target.rs`, its first
+//! inputs are in `tests/fuzz/corpus`.
 
 use crate::{models, plans, records, texts};
 

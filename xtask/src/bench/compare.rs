@@ -1,6 +1,13 @@
 //! The comparisons as data: settings of both sides, comparisons, and the bars (targets) to reach.
 //!
 //! A new comparison is a new row here.
+//!
+//! # To add a comparison with another program
+//!
+//! A row in `COMPARISONS`, and for a performance target a row in `BARS`, in `xtask/src/bench/compare.rs`, which
+//! also has the settings of both sides. Peers are scripts in `tests/peers/` that end with one JSON line. `cargo
+//! xtask bench --write` stores measurements in `docs/benchmarks.json` and renders `docs/benchmarks.md` from it;
+//! rows that were not measured again are kept.
 
 use crate::bench::measure::{Measure, Suite};
 

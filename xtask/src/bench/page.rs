@@ -148,7 +148,7 @@ fn about(suite: Suite) -> &'static str {
         Suite::Device => {
             "Full training steps on UD English EWT on a GPU, whose work is waited for at the end of each step; the peer on the\n\
              same GPU. `cargo xtask device` first compares what the GPU computes with a processor, and takes at most ten minutes\n\
-             ([CONTRIBUTING.md](../CONTRIBUTING.md#on-a-gpu)). A step of DistilBERT with nothing frozen is 201 kernels, 1 upload and\n\
+             ([developing](development.md#on-a-gpu)). A step of DistilBERT with nothing frozen is 201 kernels, 1 upload and\n\
              no wait; `crates/frostline-train/tests/device` counts them in CI and holds a step to 270."
         }
         Suite::Reading => "The train file of UD English EWT, the best of a few passes in each process.",

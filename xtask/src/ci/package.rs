@@ -1,7 +1,7 @@
 //! The step `package`: what `cargo package` would put into the package of each crate, without building it.
 //!
 //! `cargo package --workspace --exclude ... ` builds every package too, as it lies in it; that takes long, and is done before a
-//! release (CONTRIBUTING.md).
+//! release (docs/development.md).
 
 use std::collections::BTreeSet;
 use std::process::Command;

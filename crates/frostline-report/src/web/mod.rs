@@ -1,5 +1,15 @@
 //! `index.html` as data: chapters in the order in which a reader asks, made of the blocks, tables and figures that
 //! topics declare. How it looks is the renderer's.
+//!
+//! # To add something to the page
+//!
+//! `crates/frostline-report/src/web/` puts the blocks and figures that topics declare into the chapters of
+//! `index.html`: a new figure only names its `Theme` (`Theme::First` puts it next to the first table, in
+//! `report.md` too), a new page of a topic becomes a chapter by itself. `src/render/html/` writes them, tables and
+//! figures as data (`tables.rs`, `figures.rs`). `assets/` has the style sheet and the script, one file per concern:
+//! a chart of a new kind is an entry of `PAINTERS` there. Text from files is only ever made a text node. `cargo
+//! xtask ci --only browser` uses the page in Chromium (`tests/browser/check.py`), where what a reader can do is
+//! checked.
 
 mod cells;
 mod chapter;

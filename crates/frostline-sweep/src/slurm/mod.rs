@@ -1,5 +1,12 @@
 //! The cells of a sweep as jobs of a SLURM cluster: workers pull them from the sweep's folder, and its records, not the
 //! states of jobs, tell what was done.
+//!
+//! # To add an engine of clusters
+//!
+//! It needs no executor: its jobs run `frostline work` on the sweep's folder. `crates/frostline-sweep/src/slurm/`
+//! submits them (`submit.rs`, with the options of `options.rs`), asks the engine (`engine.rs`), and follows the
+//! records, which alone tell what was done (`mod.rs`). Another engine is another such folder and a value of
+//! `ExecutorKind`. `tests/cluster/check.py` runs the demo on a real one.
 
 mod engine;
 pub(crate) mod options;

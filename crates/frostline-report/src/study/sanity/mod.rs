@@ -4,6 +4,12 @@
 //! `data` finds what is wrong with sentences and labels, also before anything is trained; `scores` finds what is wrong with
 //! what was reached, `training` with how it was trained, `rates` with the learning rates. A new kind is a variant of [`Kind`] and a function in one of them.
 //! `options` has what to run next, `lines` turns findings into text for every output.
+//!
+//! # To add a finding that limits a report
+//!
+//! A `Kind` and a function in `crates/frostline-report/src/study/sanity/`, which says what is wrong, whether it
+//! forbids a recommendation (`Study::advice` obeys) and what to run next; a row in `docs/reports.md#check-first`. A
+//! finding about data belongs in `data.rs`, from where `frostline check` has it too.
 
 mod data;
 mod lines;
