@@ -77,7 +77,7 @@ fn what_is_the_same_under_two_names_is_run_once() {
     let lines: Vec<&str> = ended.err.lines().filter(|line| line.contains("counted once")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     policies  `first-2` freezes the same parameters as `first-33%`: they are one, trained once and counted once
-    encoders  `copy` has the same weights as `tiny`: they are one, trained once and counted once
+    encoders  `copy` has the same files as `tiny`: they are one, trained once and counted once
     treebanks `again` has the same files as `en`: they are one, trained once and counted once
     ");
     let page = std::fs::read_to_string(world.path("out/report/report.md")).expect("a report");

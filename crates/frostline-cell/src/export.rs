@@ -26,6 +26,7 @@ pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
     ensure!(model.is_dir(), "{cell} holds no saved model; run the sweep again with `--set save.model=true`");
     let opened = ModelFolder::open(&model)?;
     opened.check()?;
+    opened.check_names()?;
     ensure!(
         opened.tags == result.facts().tags,
         "{}: its id2label names other tags than the cell's record; run the cell again",

@@ -121,7 +121,9 @@ impl Known {
     /// Counts the sentences of a split that are among others, but for case and punctuation.
     fn overlap(&self, split: &AlignedSplit<'_>, others: &HashSet<String>) -> Overlap {
         let mut found = Overlap::default();
-        for sentence in split.sentences.iter().filter(|sentence| others.contains(&bare_text(sentence))) {
+        let is_there =
+            |sentence: &&Labelled<'_>| bare_text(sentence).is_some_and(|bare| others.contains(&bare));
+        for sentence in split.sentences.iter().filter(is_there) {
             found.sentences += 1;
             found.words += self.forms(sentence).count() as u64;
         }
@@ -185,15 +187,19 @@ impl Known {
 }
 
 fn bare_texts(sentences: &[Labelled<'_>]) -> HashSet<String> {
-    sentences.iter().map(bare_text).collect()
+    sentences.iter().filter_map(bare_text).collect()
 }
 
-/// A sentence's letters and digits in lower case, word by word. A sentence without any is kept as it is.
-fn bare_text(sentence: &Labelled<'_>) -> String {
+/// A sentence's letters and digits in lower case, word by word. A sentence without any is kept as it is. Nothing where most forms
+/// are `_`: the file comes without its text, and what sentences are the same is not known.
+fn bare_text(sentence: &Labelled<'_>) -> Option<String> {
     let words = &sentence.tagged.words;
+    if 2 * words.iter().filter(|word| **word == "_").count() > words.len() {
+        return None;
+    }
     let bare = |word: &&str| word.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
     let bare: Vec<String> = words.iter().map(bare).filter(|word| !word.is_empty()).collect();
-    if bare.is_empty() { words.join("\n") } else { bare.join("\n") }
+    Some(if bare.is_empty() { words.join("\n") } else { bare.join("\n") })
 }
 
 fn spelled(form: &str, lower: bool) -> Cow<'_, str> {

@@ -35,6 +35,9 @@ const MARKS: &[(&[u8], &str)] = &[
 const UTF_16_LE: &str = "UTF-16 (little-endian)";
 const UTF_16_BE: &str = "UTF-16 (big-endian)";
 
+/// So many carriage returns without a line feed are no sign of other line ends.
+const MOST_STRAY: usize = 2;
+
 /// How many bytes are examined for an encoding without a mark.
 const EXAMINED: usize = 512;
 
@@ -59,14 +62,19 @@ pub fn foreign(start: &[u8]) -> Option<Foreign> {
     };
     if let Some(kind) = named(COMPRESSED) {
         // Text may begin with the letters of bzip2, whose next bytes are not text.
-        return Some(Foreign::Compressed(kind))
-            .filter(|_| kind != "a bzip2 file" || std::str::from_utf8(start).is_err());
+        return Some(Foreign::Compressed(kind)).filter(|_| kind != "a bzip2 file" || !can_be_utf_8(start));
     }
     if let Some(name) = named(MARKS).or_else(|| utf_16_without_mark(&start[..start.len().min(EXAMINED)])) {
         return Some(Foreign::Encoding(name));
     }
-    let alone = memchr::memchr(b'\r', start).is_some_and(|at| at + 1 < start.len());
-    (alone && memchr::memchr(b'\n', start).is_none()).then_some(Foreign::CarriageReturns)
+    // Text has a stray one now and then, and a long line need not end in what was read.
+    let returns = memchr::memchr_iter(b'\r', start).take(MOST_STRAY + 1).count();
+    (returns > MOST_STRAY && memchr::memchr(b'\n', start).is_none()).then_some(Foreign::CarriageReturns)
+}
+
+/// Whether bytes are UTF-8, of which the last character may be cut.
+fn can_be_utf_8(start: &[u8]) -> bool {
+    std::str::from_utf8(start).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
 /// The byte order of UTF-16, where every other byte of ASCII is zero.

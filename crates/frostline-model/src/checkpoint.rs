@@ -235,9 +235,11 @@ impl Checkpoint {
 
     /// The error for a parameter that is not there. It names a tensor whose name only begins otherwise.
     fn missing(&self, name: String) -> ModelError {
-        let bare = name.split_once('.').map_or(name.as_str(), |(_, rest)| rest);
+        // Of the encoder's: a head's name has no part that others lack.
+        let bare = name.strip_prefix(self.family.name()).and_then(|rest| rest.strip_prefix('.'));
         let ends_alike = |found: &&String| {
-            found.strip_suffix(bare).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+            let before = bare.and_then(|bare| found.strip_suffix(bare));
+            before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
         };
         let like = self.tensors.keys().filter(ends_alike).min();
         let like =

@@ -232,6 +232,65 @@ const fn half() -> f64 {
     0.5
 }
 
+impl ClaimTest {
+    /// The names of policies in it.
+    #[must_use]
+    pub fn policies(&self) -> Vec<&str> {
+        let lists: Vec<&[String]> = match self {
+            Self::Less(test) | Self::EqualWithin(test) | Self::LosesAtMost(test) => vec![&test.a, &test.b],
+            Self::Converged(test) => vec![&test.policies],
+            Self::MoreOf(test) => vec![&test.policies],
+            Self::Drift(test) => {
+                let along = test.along.as_ref().map_or(&[][..], |along| &along.policies);
+                vec![&test.a, &test.b, along]
+            }
+        };
+        lists.into_iter().flatten().map(String::as_str).collect()
+    }
+
+    /// The same test with other names of policies. What is then twice in a list, or a pair that is compared twice, is left once.
+    #[must_use]
+    pub fn renamed(mut self, name: impl Fn(&str) -> String) -> Self {
+        if self.policies().iter().all(|old| name(old) == **old) {
+            return self;
+        }
+        let one_by_one = |list: &mut Vec<String>| {
+            let mut names: Vec<String> = Vec::new();
+            for old in list.iter() {
+                let new = name(old);
+                if !names.contains(&new) {
+                    names.push(new);
+                }
+            }
+            *list = names;
+        };
+        let in_pairs = |a: &mut Vec<String>, b: &mut Vec<String>| {
+            let mut all: Vec<(String, String)> = Vec::new();
+            for (old_a, old_b) in pairs(a, b).unwrap_or_default() {
+                let pair = (name(old_a), name(old_b));
+                if !all.contains(&pair) {
+                    all.push(pair);
+                }
+            }
+            (*a, *b) = all.into_iter().unzip();
+        };
+        match &mut self {
+            Self::Less(test) | Self::EqualWithin(test) | Self::LosesAtMost(test) => {
+                in_pairs(&mut test.a, &mut test.b);
+            }
+            Self::Converged(test) => one_by_one(&mut test.policies),
+            Self::MoreOf(test) => one_by_one(&mut test.policies),
+            Self::Drift(test) => {
+                in_pairs(&mut test.a, &mut test.b);
+                if let Some(along) = &mut test.along {
+                    one_by_one(&mut along.policies);
+                }
+            }
+        }
+        self
+    }
+}
+
 impl Compared {
     /// The policies as they are held against each other, A first; none where they do not pair.
     #[must_use]

@@ -43,6 +43,7 @@ impl GridPlace {
     /// Returns whether a cell with these settings lies here, whatever its seed.
     #[must_use]
     pub fn is_of(&self, settings: &Settings) -> bool {
+        // The axes last: to read one takes much longer.
         settings.lang == self.lang
             && settings.policy == self.policy
             && self.axes.iter().all(|(path, value)| settings.get(path).as_ref() == Some(value))

@@ -52,7 +52,8 @@ pub(crate) fn announce(twins: &[Twin]) {
         line("treebanks", &place.lang, &same_as.lang, "has the same files as");
         for (axis, value) in &place.axes {
             let same = same_as.axes.get(axis).map_or_else(String::new, shown);
-            line("encoders", &shown(value), &same, "has the same weights as");
+            let what = if axis == "encoder.name" { "encoders" } else { "data" };
+            line(what, &shown(value), &same, "has the same files as");
         }
     }
     for line in lines {

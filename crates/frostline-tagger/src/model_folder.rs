@@ -29,6 +29,8 @@ pub struct ModelFolder {
     pub weights: Checkpoint,
     /// The tags of its classifier in the order of the logits.
     pub tags: Vec<String>,
+    /// Whether the config names them; otherwise there are two, as `transformers` has it.
+    has_names: bool,
     /// The names of the `transformers` classes that load it.
     pub architectures: Vec<String>,
 }
@@ -80,7 +82,9 @@ impl ModelFolder {
         let tags: Tags = serde_json::from_str(&text).with_context(|| format!("{name}: id2label"))?;
         let architectures = tags.architectures.unwrap_or_default();
         let has_names = tags.id2label.is_some();
-        let tags = tags.id2label.unwrap_or_default();
+        // `transformers` leaves out the names of two labels that were never named.
+        let two = || BTreeMap::from([(0, "LABEL_0".to_string()), (1, "LABEL_1".to_string())]);
+        let tags = tags.id2label.unwrap_or_else(two);
         if !tags.keys().copied().eq(0..tags.len()) {
             return Err(anyhow!("{name}: the numbers of id2label are not 0, 1, 2 and so on; fix the file"));
         }
@@ -102,20 +106,27 @@ impl ModelFolder {
         let weights = Checkpoint::open(&weights, config.family)?;
         weights.check_shapes(&config)?;
         let tags = tags.into_values().collect();
-        let opened = Self { place: folder.to_path_buf(), config, weights, tags, architectures };
-        if opened.has_head() && !has_names {
-            return Err(anyhow!(
-                "{name}: no `id2label`, so the classifier's labels have no names; add them in the order of its outputs, as in \
-                 `\"id2label\": {{\"0\": \"NOUN\", \"1\": \"VERB\"}}`"
-            ));
-        }
-        Ok(opened)
+        Ok(Self { place: folder.to_path_buf(), config, weights, tags, has_names, architectures })
     }
 
     /// Whether there is a classifier on top of the encoder.
     #[must_use]
     pub fn has_head(&self) -> bool {
         self.weights.has("head.weight")
+    }
+
+    /// Checks that the classifier's labels have names, before any is printed.
+    ///
+    /// # Errors
+    /// If the config has no `id2label`.
+    pub fn check_names(&self) -> Result<()> {
+        anyhow::ensure!(
+            self.has_names,
+            "{}: no `id2label`, so the classifier's labels have no names; add them in the order of its outputs, as in \
+             `\"id2label\": {{\"0\": \"NOUN\", \"1\": \"VERB\"}}`",
+            self.place.join("config.json").display()
+        );
+        Ok(())
     }
 
     /// The shape of the classifier, including the layer before it where it labels whole sentences.

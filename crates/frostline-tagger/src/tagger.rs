@@ -105,6 +105,7 @@ impl Tagger {
     /// As for [`Self::load`]; also a [`ModelMismatch`] if an option does not fit the model.
     pub fn open(folder: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let Found { model, saved } = folder::find(folder.as_ref(), options.task.as_deref())?;
+        model.check_names()?;
         let place = model.place.clone();
         let longest = model.config.longest_input();
         let noted = saved.as_ref();

@@ -30,11 +30,12 @@ pub(super) fn judge(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike
         let of_lang = |lang: &str| {
             let here = || other.study.cells.iter().filter(move |view| *view.cell.settings.lang == *lang);
             let pairs = |row: &Key| -> Vec<(u64, Twins<'_>)> {
-                let ours = here().filter(|view| key(view, axes) == *row);
-                ours.filter_map(|view| Some((view.cell.settings.seed, twins(view, first, axes, split)?)))
+                let ours = here().filter(|view| key(other, view, axes) == *row);
+                ours.filter_map(|view| Some((view.cell.settings.seed, twins(view, row, first, axes, split)?)))
                     .collect()
             };
-            let rows = distinct(here().map(|view| key(view, axes))).into_iter().map(|row| (pairs(&row), row));
+            let rows =
+                distinct(here().map(|view| key(other, view, axes))).into_iter().map(|row| (pairs(&row), row));
             rows.filter(|(pairs, _)| !pairs.is_empty()).unzip::<_, _, Vec<_>, Vec<Key>>()
         };
         let (pairs, keys): (Vec<_>, Vec<_>) = langs.iter().map(|lang| of_lang(lang)).unzip();
@@ -53,9 +54,15 @@ pub(super) fn judge(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike
 }
 
 /// A cell and that of the first sweep with the same row and seed, where both were scored on a split.
-fn twins<'a>(view: &'a CellView, first: &'a Named, axes: &[&str], split: &str) -> Option<Twins<'a>> {
+fn twins<'a>(
+    view: &'a CellView,
+    place: &Key,
+    first: &'a Named,
+    axes: &[&str],
+    split: &str,
+) -> Option<Twins<'a>> {
     let same = |other: &&CellView| {
-        other.cell.settings.seed == view.cell.settings.seed && key(other, axes) == key(view, axes)
+        other.cell.settings.seed == view.cell.settings.seed && key(first, other, axes) == *place
     };
     let twin = first.study.cells.iter().find(same)?;
     [view, twin]

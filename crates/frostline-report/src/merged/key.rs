@@ -1,7 +1,10 @@
 //! Which row of a comparison a cell belongs to.
 
+use std::collections::BTreeMap;
+
+use super::Named;
 use crate::study::CellView;
-use crate::study::cells::setting;
+use crate::study::cells::{distinct, setting};
 use crate::table::{Columns, Quantity};
 
 /// What a row is about: language, policy, and the values of the axes that any of the sweeps has.
@@ -33,12 +36,38 @@ impl Key {
     }
 }
 
-/// The row of a cell.
-pub(super) fn key(view: &CellView, axes: &[&str]) -> Key {
+/// The names of a sweep's policies in the first sweep, as far as they differ: what has other names in either sweep may be called by
+/// another one in each. Nothing is known of an encoder of another depth.
+pub(super) fn names_in(first: &Named, other: &Named) -> BTreeMap<String, String> {
+    let configs = |one: &Named| -> Vec<Option<String>> {
+        let hashes = one.study.cells.iter().map(|view| Some(view.cell.inputs.get("config")?.sha256.clone()));
+        distinct(hashes)
+    };
+    if configs(first) != configs(other) {
+        return BTreeMap::new();
+    }
+    let sets = |one: &Named| -> Vec<Vec<String>> {
+        let groups = one.study.groups.iter().filter(|group| !group.other_names.is_empty());
+        groups.map(|group| group.all_names().map(String::from).collect()).collect()
+    };
+    let sets: Vec<Vec<String>> = [sets(first), sets(other)].concat();
+    let ours = first.study.policies();
+    let of_first = |policy: &&str| {
+        let known = sets.iter().filter(|set| set.iter().any(|name| name == policy)).flatten();
+        let name = known.into_iter().find(|name| ours.contains(&name.as_str()))?;
+        Some(((*policy).to_string(), name.clone()))
+    };
+    let theirs = other.study.policies();
+    theirs.iter().filter(|policy| !ours.contains(policy)).filter_map(of_first).collect()
+}
+
+/// The row of a cell of a sweep.
+pub(super) fn key(one: &Named, view: &CellView, axes: &[&str]) -> Key {
     let settings = &view.cell.settings;
+    let policy = settings.policy.as_str();
     Key {
         lang: settings.lang.to_string(),
-        policy: settings.policy.to_string(),
+        policy: one.names.get(policy).map_or(policy, String::as_str).into(),
         values: axes.iter().map(|axis| setting(settings, axis)).collect(),
     }
 }

@@ -7,7 +7,7 @@ mod key;
 mod table;
 mod unlike;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_record::{Cell, Record, StoredFile, Sweep};
 
@@ -30,6 +30,8 @@ use unlike::Unlike;
 pub(crate) struct Named {
     pub name: String,
     pub study: Study,
+    /// The names of its policies in the first sweep, where these differ.
+    pub names: BTreeMap<String, String>,
 }
 
 /// A sweep beside the first one.
@@ -58,7 +60,9 @@ impl Merged {
             let numbered = (2..).map(|number| format!("{name} {number}"));
             let mut names = [name.to_string()].into_iter().chain(numbered);
             let name = names.find(|name| all.iter().all(|other| other.name != *name)).unwrap_or_default();
-            all.push(Named { name, study: Study::new(&sweep, &records) });
+            let mut one = Named { name, study: Study::new(&sweep, &records), names: BTreeMap::new() };
+            one.names = all.first().map_or_else(BTreeMap::new, |first| key::names_in(first, &one));
+            all.push(one);
         }
         if all.is_empty() {
             failed = Some(ReportError::NoSweeps);

@@ -21,7 +21,7 @@ fn of_seeds(
     row: &Key,
     get: impl Fn(&CellView) -> Option<f64>,
 ) -> BTreeMap<u64, f64> {
-    let members = one.study.cells.iter().filter(|view| key(view, axes) == *row);
+    let members = one.study.cells.iter().filter(|view| key(one, view, axes) == *row);
     members.filter_map(|view| Some((view.cell.settings.seed, get(view)?))).collect()
 }
 
@@ -39,7 +39,7 @@ fn train_s(view: &CellView) -> Option<f64> {
 
 /// The rows of all sweeps, by language.
 pub(super) fn rows(sweeps: &[Named], axes: &[&str]) -> Vec<Key> {
-    let keys = |one: &Named| one.study.cells.iter().map(|view| key(view, axes)).collect::<Vec<_>>();
+    let keys = |one: &Named| one.study.cells.iter().map(|view| key(one, view, axes)).collect::<Vec<_>>();
     let mut rows = distinct(sweeps.iter().flat_map(keys));
     let langs = distinct(rows.iter().map(|row| row.lang.clone()));
     rows.sort_by_key(|row| langs.iter().position(|lang| *lang == row.lang));

@@ -239,8 +239,8 @@ fn encoders(first: &Named, other: &Named) -> [String; 2] {
         return names;
     }
     // In the order of the roles' names, the weights come last, and first here.
-    let roles: BTreeSet<&str> =
-        first.study.cells.iter().flat_map(|view| hashes(view, is_of_encoder).into_keys()).collect();
+    let cells = first.study.cells.iter().chain(&other.study.cells);
+    let roles: BTreeSet<&str> = cells.flat_map(|view| hashes(view, is_of_encoder).into_keys()).collect();
     let digits = |one: &Named, role: &str| {
         let hash =
             |view: &CellView| view.cell.inputs.get(role).map_or_else(String::new, |file| file.sha256.clone());
@@ -250,8 +250,10 @@ fn encoders(first: &Named, other: &Named) -> [String; 2] {
     let differing = roles.iter().rev().find(|role| digits(first, role) != digits(other, role));
     match differing {
         None => names,
-        Some(role) => [(first, &names[0]), (other, &names[1])]
-            .map(|(one, name)| format!("{name} with the {role} {}", digits(one, role))),
+        Some(role) => [(first, &names[0]), (other, &names[1])].map(|(one, name)| match digits(one, role) {
+            none if none.is_empty() => format!("{name} without a file for {role}"),
+            digits => format!("{name} with the {role} {digits}"),
+        }),
     }
 }
 

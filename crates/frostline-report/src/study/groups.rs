@@ -19,8 +19,12 @@ impl Group {
 
     /// All names of the policy: `first-3 = first-50%`.
     pub fn names(&self) -> String {
-        let all = [&self.policy].into_iter().chain(&self.other_names);
-        all.map(String::as_str).collect::<Vec<_>>().join(" = ")
+        self.all_names().collect::<Vec<_>>().join(" = ")
+    }
+
+    /// The policy's name, then its other names.
+    pub fn all_names(&self) -> impl Iterator<Item = &str> {
+        [&self.policy].into_iter().chain(&self.other_names).map(String::as_str)
     }
 
     /// Whether its cells have several stages, which may freeze different parts.

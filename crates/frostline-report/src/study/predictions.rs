@@ -122,6 +122,13 @@ fn counts(text: &str, tags: &[String], has_words: bool) -> Result<(Confusion, It
     Ok((counts, items))
 }
 
+/// Whether the label in the last column of a line is the one before it.
+pub(crate) fn is_right_label(line: &str, train: &[String]) -> bool {
+    let mut columns = line.rsplit('\t');
+    let (predicted, gold) = (columns.next(), columns.next());
+    predicted.is_some_and(|predicted| gold == Some(predicted) && !is_nothing(predicted, train))
+}
+
 /// Checks that as many sentences were read, and as many of them are right, as the record says.
 fn same_as_record(
     (counts, items): (Confusion, Items),
@@ -171,6 +178,15 @@ mod tests {
         assert_eq!(found.tags, ["neg", "new", "pos", "rare"]);
         assert_eq!(found.counts, [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
         assert_eq!((found.missed[0], found.words(), found.correct()), (1, 4, 1));
+    }
+
+    #[test]
+    fn a_label_is_right_if_it_is_the_gold_one_and_a_label() {
+        let train = ["N".to_string()];
+        let right = |line: &str| is_right_label(line, &train);
+        assert!(right("a\t1\tx\tN\tN") && !right("a\t1\tx\tN\tV") && !right("a\t1\tx\tN\t_"));
+        // What an old file wrote for no prediction is no label, although the data call a word so.
+        assert!(!right("a\t1\tx\t-\t-") && !right("N"));
     }
 
     #[test]

@@ -16,16 +16,31 @@ pub(crate) fn merged(sweep: &Sweep, records: &[Record]) -> Sweep {
     let found = find_twins(sweep.cells.iter().map(|cell| (&cell.settings, reading(cell, &blocks))));
     let axes = sweep.plan.extra_axes();
     let place = |at: usize| GridPlace::new(&sweep.cells[at].settings, &axes);
-    let mut twins = sweep.twins.clone();
+    let done: HashSet<&str> =
+        records.iter().filter(|record| record.result.is_some()).map(|record| &*record.cell.id).collect();
+    let is_done = |at: usize| done.contains(sweep.cells[at].id.as_str());
+    // By their places: whether each cell of the first has a result where one of the other has, so that none is lost.
+    let mut pairs: Vec<(Twin, bool)> = Vec::new();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    let mut of_cells: Vec<Option<usize>> = Vec::new();
     for (at, same) in found.iter().enumerate() {
-        let Some(same) = same else { continue };
-        let twin = Twin { place: place(at), same_as: place(*same) };
-        if twin.place != twin.same_as && !twins.contains(&twin) {
-            twins.push(twin);
-        }
+        let number = same.map(|same| {
+            let twin = Twin { place: place(at), same_as: place(same) };
+            let number = *numbers.entry(format!("{twin:?}")).or_insert(pairs.len());
+            if number == pairs.len() {
+                pairs.push((twin, true));
+            }
+            pairs[number].1 &= is_done(same) || !is_done(at);
+            number
+        });
+        of_cells.push(number);
     }
-    let kept = sweep.cells.iter().zip(&found).filter(|(_, same)| same.is_none());
-    Sweep { cells: kept.map(|(cell, _)| cell.clone()).collect(), twins, ..sweep.clone() }
+    let is_merged = |number: Option<usize>| number.is_some_and(|number| pairs[number].1);
+    let kept = sweep.cells.iter().zip(&of_cells).filter(|(_, number)| !is_merged(**number));
+    let cells = kept.map(|(cell, _)| cell.clone()).collect();
+    let found = pairs.iter().filter(|(twin, whole)| *whole && twin.place != twin.same_as);
+    let twins = sweep.twins.iter().chain(found.map(|(twin, _)| twin)).cloned();
+    Sweep { cells, twins: twins.collect(), ..sweep.clone() }
 }
 
 /// The encoders' numbers of blocks by the hash of their config, as far as records have them.
@@ -47,44 +62,126 @@ fn reading(cell: &Cell, blocks: &BTreeMap<&str, usize>) -> Option<Reading> {
     Some(Reading { contents, blocks })
 }
 
-/// The cells, and after them the cells again under other names of their policies, for what asks by name.
-pub(crate) fn cells_by_name(cells: &[CellView], sweep: &Sweep) -> Vec<CellView> {
-    let mut all = cells.to_vec();
-    for Twin { place, same_as } in sweep.twins.iter().filter(|twin| is_of_policies(twin)) {
-        for view in cells.iter().filter(|view| same_as.is_of(&view.cell.settings)) {
-            let mut other = view.clone();
-            other.cell.settings.policy = place.policy.clone();
-            all.push(other);
+/// Names of a plan that no cell has, since other names stand for them.
+pub(crate) struct OtherNames<'a> {
+    /// Names of policies that stand for no cell anywhere, each with the one that has their results.
+    policies: BTreeMap<&'a str, &'a str>,
+    langs: BTreeMap<&'a str, &'a str>,
+    /// Values of further axes, by path.
+    axes: BTreeMap<&'a str, Vec<(&'a toml::Value, &'a toml::Value)>>,
+    /// Names of policies that have cells of their own elsewhere, as with a deeper encoder.
+    partial: Vec<&'a Twin>,
+}
+
+impl<'a> OtherNames<'a> {
+    pub fn of(sweep: &'a Sweep) -> Self {
+        let own: HashSet<&str> = sweep.cells.iter().map(|cell| cell.settings.policy.as_str()).collect();
+        let mut names = Self {
+            policies: BTreeMap::new(),
+            langs: BTreeMap::new(),
+            axes: BTreeMap::new(),
+            partial: Vec::new(),
+        };
+        for twin in &sweep.twins {
+            let Twin { place, same_as } = twin;
+            if place.policy != same_as.policy && !own.contains(place.policy.as_str()) {
+                names.policies.insert(place.policy.as_str(), same_as.policy.as_str());
+            } else if is_of_policies(twin) {
+                names.partial.push(twin);
+            }
+            if place.lang != same_as.lang {
+                names.langs.insert(&place.lang, &same_as.lang);
+            }
+            for (axis, value) in &place.axes {
+                if let Some(same) = same_as.axes.get(axis).filter(|same| *same != value) {
+                    names.axes.entry(axis).or_default().push((value, same));
+                }
+            }
         }
+        names
     }
-    all
+
+    /// The name of the policy that has this one's results.
+    pub fn policy<'b>(&'b self, name: &'b str) -> &'b str {
+        self.policies.get(name).copied().unwrap_or(name)
+    }
+
+    /// Settings that cells must have, with the names that cells have.
+    pub fn in_filter(&self, only: &BTreeMap<String, toml::Value>) -> BTreeMap<String, toml::Value> {
+        let renamed = |path: &str, value: &toml::Value| {
+            let text = value.as_str().unwrap_or_default();
+            let name = match path {
+                "policy" => self.policies.get(text),
+                "lang" => self.langs.get(text),
+                _ => None,
+            };
+            let same = self.axes.get(path).and_then(|all| all.iter().find(|(other, _)| *other == value));
+            name.map(|name| toml::Value::from(*name))
+                .or(same.map(|(_, same)| (*same).clone()))
+                .unwrap_or(value.clone())
+        };
+        let each = |(path, value): (&String, &toml::Value)| {
+            let value = match value.as_array() {
+                Some(all) => all.iter().map(|value| renamed(path, value)).collect::<Vec<_>>().into(),
+                None => renamed(path, value),
+            };
+            (path.clone(), value)
+        };
+        only.iter().map(each).collect()
+    }
+
+    /// The cells again under names that are asked for and have cells of their own elsewhere. A policy that is asked for by both
+    /// names is there once.
+    pub fn cells_named(&self, asked: &[&str], cells: &[CellView]) -> Vec<CellView> {
+        let wanted = |twin: &&&Twin| {
+            asked.contains(&twin.place.policy.as_str()) && !asked.contains(&twin.same_as.policy.as_str())
+        };
+        let twins = self.partial.iter().filter(wanted);
+        let of_twin = |twin: &&Twin| {
+            let members = cells.iter().filter(|view| twin.same_as.is_of(&view.cell.settings)).cloned();
+            let place = twin.place.policy.clone();
+            let renamed = move |mut view: CellView| {
+                view.cell.settings.policy = place.clone();
+                view
+            };
+            members.map(renamed).collect::<Vec<_>>()
+        };
+        twins.flat_map(of_twin).collect()
+    }
 }
 
 /// Sentences about names that mean the same, for readers who look for a name that has no row.
 pub(crate) fn sentences(sweep: &Sweep) -> Vec<String> {
-    let twins = &sweep.twins;
     let axes = sweep.plan.extra_axes();
-    let policy = |twin: &Twin| [&twin.same_as, &twin.place].map(|place| place.policy.to_string());
-    let lang = |twin: &Twin| [&twin.same_as, &twin.place].map(|place| place.lang.to_string());
-    let kinds: [(&str, Vec<[String; 2]>); 2] = [
-        ("freeze the same parameters", twins.iter().map(policy).collect()),
-        ("are the same dataset, file by file", twins.iter().map(lang).collect()),
-    ];
-    let of_axis = |axis: &&str| {
-        let names = twins.iter().map(|twin| [&twin.same_as, &twin.place].map(|place| value_at(place, axis)));
-        ("have the same contents", names.collect())
-    };
-    let mut sentences = Vec::new();
-    for (are, pairs) in kinds.into_iter().chain(axes.iter().map(of_axis)) {
-        let pairs = distinct(pairs.into_iter().filter(|[same, name]| same != name));
-        for same in distinct(pairs.iter().map(|[same, _]| same)) {
-            let others = pairs.iter().filter(|[of, _]| of == same).map(|[_, name]| name);
-            let names: Vec<String> =
-                [same].into_iter().chain(others).map(|name| format!("`{name}`")).collect();
-            sentences.push(format!("{} {are}: one row, counted once.", listed(&names)));
+    let own: HashSet<&str> = sweep.cells.iter().map(|cell| cell.settings.policy.as_str()).collect();
+    // What is the same, where that holds, and both names.
+    let mut pairs: Vec<(&str, String, [String; 2])> = Vec::new();
+    for Twin { place, same_as } in &sweep.twins {
+        let both = |get: &dyn Fn(&GridPlace) -> String| [get(same_as), get(place)];
+        // A name with cells of its own means something else there, as in a deeper encoder.
+        let held = axes.iter().filter(|_| own.contains(place.policy.as_str()));
+        let at =
+            held.map(|axis| format!("`{axis}` = {}", value_at(same_as, axis))).collect::<Vec<_>>().join(", ");
+        let at = if at.is_empty() { at } else { format!("With {at}, ") };
+        pairs.push(("freeze the same parameters", at, both(&|place| place.policy.to_string())));
+        pairs.push((
+            "are the same dataset, file by file",
+            String::new(),
+            both(&|place| place.lang.to_string()),
+        ));
+        for axis in &axes {
+            pairs.push(("have the same contents", String::new(), both(&|place| value_at(place, axis))));
         }
     }
-    sentences
+    let pairs = distinct(pairs.into_iter().filter(|(.., [same, name])| same != name));
+    let subjects = distinct(pairs.iter().map(|(are, at, [same, _])| (are, at, same)));
+    let sentence = |(are, at, same): (&&str, &String, &String)| {
+        let others = pairs.iter().filter(|(of, place, [name, _])| (of, place, name) == (are, at, same));
+        let names = [same].into_iter().chain(others.map(|(.., [_, name])| name));
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        format!("{at}{} {are}: one row, counted once.", listed(&names))
+    };
+    subjects.into_iter().map(sentence).collect()
 }
 
 /// Other names of a language.

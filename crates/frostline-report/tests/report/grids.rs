@@ -212,10 +212,10 @@ fn subsets(seeds: u64) -> (Sweep, Vec<Record>) {
 
 /// Sentences of ten words, the first so many of all right.
 fn predictions(right: u64) -> String {
-    let mut text = String::from("sent_id\tid\tform\tgold\tpredicted\n");
+    let mut text = String::from("sent_id\tid\tform\tgold\tpredicted\ttrain\n");
     for word in 0..WORDS {
         let predicted = if word < right { "N" } else { "V" };
-        text += &format!("s{}\t{}\tx\tN\t{predicted}\n", word / 10, word % 10 + 1);
+        text += &format!("s{}\t{}\tx\tN\t{predicted}\tunambiguous\n", word / 10, word % 10 + 1);
     }
     text
 }
@@ -254,7 +254,14 @@ fn blocks_are_worth_what_they_cost_with_an_error_over_seeds() {
 
 #[test]
 fn one_seed_takes_its_error_from_the_sentences() {
-    let (sweep, records) = subsets(1);
+    let (sweep, mut records) = subsets(1);
+    for record in &mut records {
+        // As many sentences as the predictions have.
+        let result = record.result.as_mut().expect("a result");
+        result.tasks.get_mut("upos").expect("the task").dev.sentences = WORDS / 10;
+        let task = result.stages[0].tasks.get_mut("upos").expect("the task");
+        task.scores.get_mut("dev").expect("a score").sentences = WORDS / 10;
+    }
     let by_cell = |cell: &Cell, _: &StoredFile| {
         let record = records.iter().find(|record| record.cell.id == cell.id)?;
         Some(predictions(record.result.as_ref()?.scores()["dev"].correct))

@@ -81,6 +81,42 @@ fn a_claim_may_use_any_name() {
 }
 
 #[test]
+fn a_claim_counts_a_policy_once_whatever_its_names() {
+    let claims = |policies: &str, names: &str| {
+        let (mut sweep, records, files) = study("['en']", policies);
+        let claim = format!(
+            "says = 'x'\ntests = [{{ less = {{ a = {names}, b = ['none'] }} }}, {{ converged = {{ epoch = 1, within = 1 }} }}]"
+        );
+        sweep.plan.claims = vec![toml::from_str(&claim).expect("a claim")];
+        let mut found = json_of(&report(&sweep, &records, &files))["claims"].clone();
+        found[0].as_object_mut().expect("a claim").remove("says");
+        found
+    };
+    let once = claims("['none', 'first-3', 'top-2']", "['first-3']");
+    let twice = claims("['none', 'first-3', 'first-50%', 'top-2']", "['first-3', 'first-50%']");
+    assert_eq!(twice, once);
+}
+
+#[test]
+fn a_result_is_shown_although_the_first_name_has_none() {
+    let (sweep, mut records, files) = study("['en']", "['none', 'first-3', 'first-50%']");
+    records.retain(|record| record.cell.settings.policy != "first-3" || record.cell.settings.seed == 42);
+    let found = groups(&json_of(&report(&sweep, &records, &files)));
+    let names: Vec<_> = found.iter().map(|group| group[1].as_str().unwrap_or_default()).collect();
+    assert_eq!(names, ["none", "first-3", "first-50%"], "nothing is merged where a result would be lost");
+}
+
+#[test]
+fn sweeps_with_other_names_for_a_policy_share_its_row() {
+    let all = study("['en']", "['none', 'first-3', 'first-50%']");
+    let one = study("['en']", "['none', 'first-50%']");
+    let merged = frostline_report::Merged::new([("a", one.0, one.1), ("b", all.0, all.1)]);
+    let files = merged.files().expect("a comparison");
+    let page = text(&files, "comparison.md");
+    assert!(page.contains("| first-50% |") && !page.contains("| first-3 |"), "{page}");
+}
+
+#[test]
 fn a_sweep_that_left_twins_out_gives_the_same_report() {
     let (sweep, records, files) = study("['en']", "['none', 'first-3', 'first-50%']");
     let is_twin = |cell: &&Cell| cell.settings.policy == "first-50%";

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{DataSettings, Overlap, Settings, SplitFacts, TaskFacts, Unit};
+use frostline_record::{DataSettings, Overlap, Select, Settings, SplitFacts, TaskFacts, Unit};
 
 use crate::number::{count, fixed, listed};
 use crate::page::code;
@@ -52,7 +52,10 @@ pub(super) fn of(
             task.leaked(
                 "dev",
                 |split| split.like_dev,
-                "the test score repeats the one that epochs are selected by",
+                match settings.train.select {
+                    Select::Best => "the test score repeats the one that epochs are selected by",
+                    Select::Last => "the test score repeats that of dev",
+                },
             ),
         ];
         let found = [task.no_text(), task.missing_labels(), task.unknown_labels(), task.cut_off()];

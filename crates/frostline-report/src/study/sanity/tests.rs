@@ -141,7 +141,7 @@ fn sentences_that_splits_share_are_named() {
     assert_eq!(found(&settings(), leaked.clone()), []);
     leaked.test =
         Some(SplitFacts { like_dev: Some(Overlap { sentences: 100, words }), ..leaked.dev.clone() });
-    insta::assert_snapshot!(only(&settings(), leaked).sentence, @"100 of 165 test sentences (100.0 % of the words) are also in dev, the same but for case and punctuation: the test score repeats the one that epochs are selected by.");
+    insta::assert_snapshot!(only(&settings(), leaked).sentence, @"100 of 165 test sentences (100.0 % of the words) are also in dev, the same but for case and punctuation: the test score repeats that of dev.");
 }
 
 #[test]

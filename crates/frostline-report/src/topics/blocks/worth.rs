@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Accounts, Outcome};
+use frostline_record::{Accounts, Outcome, Unit};
 use frostline_score::shapley::{cluster_error, coefficient, effects, shapley};
 use frostline_score::{MeanInterval, MeanStd};
 use serde::Serialize;
 
-use crate::study::predictions::{checked, is_nothing};
+use crate::study::predictions::{checked, is_right_label};
+use crate::study::tagged::{Expected, Tagged};
 use crate::study::{CellView, Stored, Study, distinct};
 
 /// Half the width of a normal distribution's 95 % interval, in standard errors.
@@ -225,9 +226,7 @@ fn errors_of(lattice: &Lattice<'_>, stored: &mut Stored<'_>) -> Result<Vec<f64>,
         let place = || format!("{}/{}", view.cell.folder(), file.file);
         let text = stored.text(&view.cell, file).ok_or_else(|| format!("{}: it is not there", place()))?;
         let text = checked(text, file).map_err(|why| format!("{}: {why}", place()))?;
-        let tags = view.done().map_or(&[][..], |done| &done.result.facts().tags);
-        let (counts, right) =
-            by_sentence(&text, tags).ok_or_else(|| format!("{}: it lacks columns", place()))?;
+        let (counts, right) = by_sentence(&text, view).map_err(|why| format!("{}: {why}", place()))?;
         if set == 0 {
             parts = vec![vec![0.0; counts.len()]; lattice.blocks];
             sizes = counts;
@@ -243,24 +242,26 @@ fn errors_of(lattice: &Lattice<'_>, stored: &mut Stored<'_>) -> Result<Vec<f64>,
     errors.ok_or_else(|| "dev has a single sentence".into())
 }
 
-/// Words and right ones of each sentence of a file of predictions. A sentence ends where its id changes or
-/// its words' numbers begin again. `train` are the labels that a prediction may be.
-fn by_sentence(text: &str, train: &[String]) -> Option<(Vec<f64>, Vec<f64>)> {
-    let (mut counts, mut right) = (Vec::new(), Vec::new());
-    let mut last: Option<(&str, u64)> = None;
-    for line in text.lines().skip(1) {
-        let columns: Vec<&str> = line.split('\t').collect();
-        let &[id, number, _, gold, predicted, ..] = columns.as_slice() else { return None };
-        let number: u64 = number.parse().ok()?;
-        if !last.is_some_and(|(before, place)| before == id && number > place) {
-            counts.push(0.0);
-            right.push(0.0);
+/// Words and right ones of each sentence of a cell's predictions for dev.
+fn by_sentence(text: &str, view: &CellView) -> Result<(Vec<f64>, Vec<f64>), String> {
+    let done = view.done().ok_or("the cell has no result")?;
+    let score = done.score("dev").ok_or("its record has no score of dev")?;
+    let facts = done.result.facts();
+    if facts.unit == Unit::Sentences {
+        let right: Vec<f64> =
+            text.lines().skip(1).map(|line| f64::from(u8::from(is_right_label(line, &facts.tags)))).collect();
+        if (right.len() as u64, right.iter().sum::<f64>() as u64) != (score.words, score.correct) {
+            return Err("it has other counts than its record".into());
         }
-        *counts.last_mut()? += 1.0;
-        *right.last_mut()? += f64::from(u8::from(gold == predicted && !is_nothing(predicted, train)));
-        last = Some((id, number));
+        return Ok((vec![1.0; right.len()], right));
     }
-    Some((counts, right))
+    let (_, text, said) = Tagged::one(text, &facts.tags, Expected::of(score, facts, "dev"))?;
+    let is_right = |at: &usize| said.predicted[*at] == Some(text.words[*at].gold);
+    let sentences = || text.ranges().map(|(_, words)| words);
+    Ok((
+        sentences().map(|words| words.len() as f64).collect(),
+        sentences().map(|words| words.filter(is_right).count() as f64).collect(),
+    ))
 }
 
 #[cfg(test)]
@@ -290,16 +291,5 @@ mod tests {
         assert_eq!(around(&[("block 0", 5, 2)]), None, "a part of a block");
         assert_eq!(of(&[("embeddings", 9, 0), ("block 0", 5, 5)]), None, "frozen embeddings");
         assert_eq!(of(&[("head", 9, 9)]), None, "no blocks");
-    }
-
-    #[test]
-    fn sentences_end_where_numbers_begin_again() {
-        let train = ["N".to_string()];
-        let text =
-            "head\na\t1\tx\tN\tN\na\t3\tx\tN\tV\tunknown\na\t1\tx\tN\tN\n-\t1\tx\tN\t_\n-\t1\tx\tN\tN\n";
-        assert_eq!(by_sentence(text, &train), Some((vec![2.0, 1.0, 1.0, 1.0], vec![1.0, 1.0, 0.0, 1.0])));
-        assert_eq!(by_sentence("head\na\t1\n", &train), None);
-        // What an old file wrote for no prediction is no label, although the data call a word so.
-        assert_eq!(by_sentence("head\na\t1\tx\t-\t-\n", &train), Some((vec![1.0], vec![0.0])));
     }
 }

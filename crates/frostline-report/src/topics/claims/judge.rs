@@ -1,9 +1,12 @@
 //! The verdicts on a plan's claims, from the cells that decide them.
 
+use std::collections::BTreeMap;
+
 use frostline_record::{Claim, ClaimTest, Comparisons, Needs};
 use serde::Serialize;
 
-use crate::study::{CellView, Study, twins};
+use crate::study::twins::OtherNames;
+use crate::study::{CellView, Study};
 use crate::topics::claims::convergence::{self, NearEnd};
 use crate::topics::claims::differences::{self, Asked, between};
 use crate::topics::claims::rows::Differences;
@@ -52,14 +55,20 @@ impl Tested {
 
 /// All claims of the plan.
 pub(super) fn judge(study: &Study) -> Vec<Judged> {
-    let cells = twins::cells_by_name(&study.cells, &study.sweep);
-    study.sweep.plan.claims.iter().map(|claim| of_claim(study, &cells, claim)).collect()
+    let names = OtherNames::of(&study.sweep);
+    study.sweep.plan.claims.iter().map(|claim| of_claim(study, &names, claim)).collect()
 }
 
-fn of_claim(study: &Study, cells: &[CellView], claim: &Claim) -> Judged {
-    let cells: Vec<&CellView> = cells.iter().filter(|view| allowed(claim, view)).collect();
-    let of_test = |test| of_test(study, &cells, test, claim.comparisons);
-    let mut tests: Vec<Tested> = claim.tests.iter().map(of_test).collect();
+fn of_claim(study: &Study, names: &OtherNames<'_>, claim: &Claim) -> Judged {
+    let only = names.in_filter(&claim.only);
+    let judged = |test: &ClaimTest| {
+        let test = test.clone().renamed(|name| names.policy(name).to_string());
+        let others = names.cells_named(&test.policies(), &study.cells);
+        let cells: Vec<&CellView> =
+            study.cells.iter().chain(&others).filter(|view| allowed(&only, view)).collect();
+        of_test(study, &cells, &test, claim.comparisons)
+    };
+    let mut tests: Vec<Tested> = claim.tests.iter().map(judged).collect();
     if !claim.untestable.is_empty() {
         let found = Found::Nothing(claim.untestable.trim().trim_end_matches('.').into());
         tests =
@@ -85,8 +94,8 @@ fn of_test(study: &Study, cells: &[&CellView], test: &ClaimTest, comparisons: Co
 }
 
 /// Whether a claim speaks of a cell.
-fn allowed(claim: &Claim, view: &CellView) -> bool {
-    claim.only.iter().all(|(path, value)| {
+fn allowed(only: &BTreeMap<String, toml::Value>, view: &CellView) -> bool {
+    only.iter().all(|(path, value)| {
         let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         values.iter().any(|value| has(view, path, value))
     })

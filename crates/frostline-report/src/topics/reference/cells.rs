@@ -41,14 +41,14 @@ pub(super) fn compare(study: &Study, reference: &Reference, page: &mut Page) {
 /// Groups with a result whose policy the reference has too.
 fn matches<'a>(study: &'a Study, data: &'a ReferenceData, lang: &'a str) -> Vec<Compared<'a>> {
     let found = study.groups_of(lang).filter_map(|group| {
-        let run = data.policy.get(&group.policy)?;
+        let run = group.all_names().find_map(|name| data.policy.get(name))?;
         group.dev.as_ref().map(|_| (group, run))
     });
     found.collect()
 }
 
 fn keyed<'a>(study: &Study) -> Columns<'a, Compared<'a>> {
-    keys::frozen(study, |row: &Compared<'a>| row.0.policy.clone(), |row: &Compared<'a>| &row.0.extras)
+    keys::frozen(study, |row: &Compared<'a>| row.0.names(), |row: &Compared<'a>| &row.0.extras)
 }
 
 fn language(study: &Study, reference: &Reference, lang: &str, page: &mut Page) {

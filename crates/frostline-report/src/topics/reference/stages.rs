@@ -81,7 +81,10 @@ fn runs_with<'a>(
         let stages = group.stages.iter().enumerate();
         stages.map(move |(at, stage)| (group, at, stage))
     });
-    let same = stages.filter(|(_, _, stage)| stage.policy == policy);
+    let same = stages.filter(|(group, _, stage)| {
+        stage.policy == policy
+            || (stage.policy == group.policy && group.all_names().any(|name| name == policy))
+    });
     let learned = same.filter_map(|(group, at, stage)| Some((group, at, stage, stage.tasks.first()?)));
     learned
         .filter(|(.., task)| task.learned)
