@@ -12,7 +12,7 @@ use crate::study::{described, saved};
 use crate::table::{Columns, DataFile, PaperTable, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
-use frostline_score::Judged;
+use frostline_score::{Judged, Verdict};
 
 /// Verdicts.
 pub(crate) struct Verdicts;
@@ -132,12 +132,17 @@ fn costs(study: &Study, rows: &[&PolicyVerdict]) -> String {
             "{every} costs {costs} points of {SPLIT} {metric} against `none`, more than the margin of {margin}."
         );
     }
+    let is_between = |found: &&&Judged| {
+        found.verdict == Verdict::Worse && !found.loses_more_than(margin) && !found.loses_at_most(margin)
+    };
+    let worse = found.iter().filter(is_between).count();
     let freezing = beginning("freezing");
     let margin = points(study.margin());
     let kinds = [
         (bad, format!("shown to lose more than {margin}")),
+        (worse, format!("worse, but whether by more than {margin} is not decided")),
         (good, format!("shown to lose at most {margin}")),
-        (found.len() - good - bad, "undecided".to_string()),
+        (found.len() - good - bad - worse, "undecided".to_string()),
     ];
     let tally = match kinds.iter().find(|(count, _)| *count == found.len()) {
         Some((1, kind)) => format!("The one comparison is {kind}."),

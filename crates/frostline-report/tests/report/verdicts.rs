@@ -94,6 +94,21 @@ fn verdicts(json: &Value) -> Vec<(String, String, String)> {
 }
 
 #[test]
+fn what_is_worse_is_never_called_undecided() {
+    let seeds = "[42, 43, 44]";
+    let (sweep, records, predictions) = study(seeds, &|_, lines| lines);
+    let json = json_of(&report(&sweep, &records, &predictions));
+    let lost =
+        -100.0 * json["groups"][2]["dev_verdict"]["difference"]["value"].as_f64().expect("a difference");
+    // The interval lies below 0 and has the margin in its middle.
+    let plan = PLAN.replacen("[grid]", &format!("[verdict]\nmargin = {lost:.2}\n[grid]"), 1);
+    let (sweep, records, predictions) = study_of(&plan, seeds, &|_, lines| lines);
+    let files = report(&sweep, &records, &predictions).files().expect("a report");
+    let page = text(&files, "report.md");
+    assert!(page.contains(" worse, but whether by more than "), "{page}");
+}
+
+#[test]
 fn policies_are_judged_and_the_cheapest_that_is_not_worse_is_named() {
     let (sweep, records, predictions) = study("[42, 43, 44]", &|_, lines| lines);
     let report = report(&sweep, &records, &predictions);
