@@ -4,7 +4,7 @@
 //! `NAME/FILE`, and a repository's `UD_Welsh-CCG-master` becomes `UD_Welsh-CCG`. A file at the top of the archive belongs to a
 //! dataset with the archive's own name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -69,57 +69,64 @@ pub fn unpack(archive: &Path, cache: &Path) -> Result<PathBuf, AssetError> {
     }
 }
 
+/// A file that may be unpacked.
+struct Listed {
+    at: usize,
+    name: String,
+    bytes: u64,
+    is_encrypted: bool,
+    is_note: bool,
+}
+
 /// The entries that are unpacked, by their place `NAME/FILE`.
 fn files(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<PathBuf, usize>, String> {
-    let mut found: BTreeMap<PathBuf, usize> = BTreeMap::new();
-    let mut notes = BTreeMap::new();
-    let mut bytes = 0;
+    let mut found: BTreeMap<PathBuf, Vec<Listed>> = BTreeMap::new();
     for at in 0..zip.len() {
         let entry = zip.by_index_raw(at).map_err(|error| reason(&error))?;
-        let (name, size, is_encrypted) = (entry.name().to_string(), entry.size(), entry.encrypted());
         let path = entry.enclosed_name().filter(|_| entry.is_file() && !entry.is_symlink());
-        drop(entry);
         let Some(place) = path.and_then(|path| place(&path, stem)) else { continue };
         let file = place.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        if NOTES.iter().any(|note| file.starts_with(note)) {
-            notes.insert(place, at);
-            continue;
-        }
-        if !Format::ALL.into_iter().any(|format| file.ends_with(format.extension())) {
-            continue;
-        }
-        if is_encrypted {
-            return Err(format!("{name} is encrypted; unpack the archive yourself, and give the folder"));
-        }
-        bytes += size;
-        if let Some(other) = found.insert(place.clone(), at) {
-            let other = zip.name_for_index(other).unwrap_or_default().to_string();
-            let place = place.display();
-            return Err(format!(
-                "{other} and {name} would both be {place}; unpack the archive yourself, and give the folder"
-            ));
+        let is_note = NOTES.iter().any(|note| file.starts_with(note));
+        if is_note || Format::ALL.into_iter().any(|format| file.ends_with(format.extension())) {
+            let (name, bytes, is_encrypted) = (entry.name().into(), entry.size(), entry.encrypted());
+            found.entry(place).or_default().push(Listed { at, name, bytes, is_encrypted, is_note });
         }
     }
-    if found.is_empty() {
+    let splits = found.iter().filter(|(_, all)| all.iter().any(|one| !one.is_note));
+    let datasets: BTreeSet<PathBuf> =
+        splits.filter_map(|(place, _)| Some(place.parent()?.to_path_buf())).collect();
+    if datasets.is_empty() {
         let formats = Format::ALL.map(Format::extension).join(", ");
         return Err(format!("the archive has no dataset: no file ends in {formats}"));
     }
+    found.retain(|place, _| place.parent().is_some_and(|dataset| datasets.contains(dataset)));
+    let hint = "unpack the archive yourself, and give the folder";
+    for (place, all) in &found {
+        if let Some(Listed { name, .. }) = all.iter().find(|one| one.is_encrypted) {
+            return Err(format!("{name} is encrypted; {hint}"));
+        }
+        if let [one, other, ..] = &all[..] {
+            let place = place.display();
+            return Err(format!("{} and {} would both be {place}; {hint}", one.name, other.name));
+        }
+    }
+    // An archive can list any sizes.
+    let bytes = found.values().flatten().fold(0_u64, |sum, one| sum.saturating_add(one.bytes));
     if bytes > MOST_BYTES {
         return Err(format!("its datasets have {bytes} bytes, and at most {MOST_BYTES} are unpacked"));
     }
-    notes.retain(|place, _| found.keys().any(|file| file.parent() == place.parent()));
-    found.append(&mut notes);
-    Ok(found)
+    Ok(found.into_iter().filter_map(|(place, all)| Some((place, all.first()?.at))).collect())
 }
 
-/// Where a file is unpacked; `None` where it or its folder is hidden.
+/// Where a file is unpacked; `None` if it or its folder is hidden, or a name has control characters, which would be printed.
 fn place(path: &Path, stem: &str) -> Option<PathBuf> {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str()).collect::<Option<_>>()?;
     let (file, folders) = parts.split_last()?;
     let folder = dataset_name(folders.last().unwrap_or(&stem));
-    let is_hidden = |name: &str| name.starts_with('.') || name == "__MACOSX";
-    let is_left_out = is_hidden(file) || parts.iter().any(|part| is_hidden(part)) || is_hidden(&folder);
-    (!is_left_out).then(|| Path::new(&folder).join(file))
+    let is_left_out =
+        |name: &str| name.starts_with('.') || name == "__MACOSX" || name.contains(char::is_control);
+    let is_unpacked = !parts.iter().any(|part| is_left_out(part)) && !is_left_out(&folder);
+    is_unpacked.then(|| Path::new(&folder).join(file))
 }
 
 /// A folder's name without the branch or release that hosts add to a treebank's: `UD_Welsh-CCG-r2.16`.

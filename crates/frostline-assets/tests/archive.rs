@@ -19,6 +19,29 @@ fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
+/// An archive whose list gives each file this size.
+fn zip_that_claims(files: &[(&str, &str)], bytes: u64) -> Vec<u8> {
+    let whole = zip_of(files);
+    let start = whole.windows(4).position(|four| four == b"PK\x01\x02").unwrap();
+    let end = whole.windows(4).position(|four| four == b"PK\x05\x06").unwrap();
+    let (mut out, mut left) = (whole[..start].to_vec(), &whole[start..end]);
+    while !left.is_empty() {
+        let name = usize::from(u16::from_le_bytes([left[28], left[29]]));
+        let (entry, rest) = left.split_at(46 + name);
+        let mut header = entry[..46].to_vec();
+        // The size is in a field of ZIP64, which has 64 bits.
+        header[24..28].copy_from_slice(&[0xff; 4]);
+        header[30..32].copy_from_slice(&12_u16.to_le_bytes());
+        out.extend([&header[..], &entry[46..], &[1, 0, 8, 0], &bytes.to_le_bytes()].concat());
+        left = rest;
+    }
+    let list = (out.len() - start) as u32;
+    out.extend(&whole[end..]);
+    let at = out.len() - whole[end..].len();
+    out[at + 12..at + 16].copy_from_slice(&list.to_le_bytes());
+    out
+}
+
 fn listed(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -77,6 +100,38 @@ fn an_archive_is_given_in_place_of_a_folder() {
     assert_eq!(unpack(&archive, &cache).unwrap(), unpacked);
     fs::write(&archive, zip_of(&files[..2])).unwrap();
     assert_ne!(unpack(&archive, &cache).unwrap(), unpacked);
+}
+
+#[test]
+fn what_an_archive_claims_to_unpack_to_is_limited_for_all_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("x.zip");
+    let splits = [("A/train.conllu", SENTENCE), ("A/dev.conllu", SENTENCE)];
+    let notes = [("A/train.conllu", SENTENCE), ("A/README.md", "x"), ("A/LICENSE.txt", "x")];
+    // The sums of the first two do not fit into 64 bits.
+    for (files, each) in [(&splits[..], 1 << 63), (&splits, u64::MAX), (&splits, 9 << 30), (&notes, 6 << 30)]
+    {
+        fs::write(&archive, zip_that_claims(files, each)).unwrap();
+        let error = unpack(&archive, &folder.path().join("cache")).unwrap_err().to_string();
+        assert!(error.contains("at most 17179869184 are unpacked"), "{each}: {error}");
+    }
+}
+
+#[test]
+fn a_note_for_one_place_is_there_once_and_names_can_be_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("x.zip");
+    let cache = folder.path().join("cache");
+    let files =
+        [("A/dev.conllu", SENTENCE), ("x/A/README.md", "1"), ("y/A/README.md", "2"), ("B/README.md", "3")];
+    fs::write(&archive, zip_of(&files)).unwrap();
+    let error = unpack(&archive, &cache).unwrap_err().to_string();
+    assert!(error.contains("x/A/README.md and y/A/README.md would both be A/README.md"), "{error}");
+    let files =
+        [("A/dev.conllu", SENTENCE), ("A/\u{1b}[2Jdev.conllu", SENTENCE), ("A\nB/dev.conllu", SENTENCE)];
+    fs::write(&archive, zip_of(&files)).unwrap();
+    let unpacked = unpack(&archive, &cache).unwrap();
+    assert_eq!(listed(&unpacked), [unpacked.join("A/dev.conllu").to_str().unwrap()]);
 }
 
 #[test]
