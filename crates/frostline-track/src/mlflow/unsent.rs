@@ -114,10 +114,21 @@ pub(super) fn read(file: &Path) -> Result<(Vec<Waiting>, usize), FileError> {
     Ok((all, damaged))
 }
 
+/// The most letters and digits of a run's id.
+const MOST_ID: usize = 64;
+
+/// Whether this is the id of a run, as [`Run::id`] describes it.
+fn is_id(id: &str) -> bool {
+    (1..=MOST_ID).contains(&id.len())
+        && id.bytes().all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit())
+}
+
 fn parse(line: &str) -> Option<Waiting> {
     let value: Value = serde_json::from_str(line).ok()?;
     let text = |value: &Value| value.as_str().map(String::from);
     let time = |value: &Value| UNIX_EPOCH.checked_add(Duration::from_millis(value.as_u64()?));
+    // It becomes part of a file's name and of a search on the server.
+    let id = |value: &Value| text(value).filter(|id| is_id(id));
     let (kind, of) = value.as_object()?.iter().next()?;
     Some(match kind.as_str() {
         "start" => {
@@ -126,7 +137,7 @@ fn parse(line: &str) -> Option<Waiting> {
                 Some(Parameter { name, value, compared: false })
             };
             let parameters = of["parameters"].as_array()?.iter().map(parameter).collect::<Option<_>>()?;
-            let (id, name, experiment) = (text(&of["id"])?, text(&of["name"])?, text(&of["experiment"])?);
+            let (id, name, experiment) = (id(&of["id"])?, text(&of["name"])?, text(&of["experiment"])?);
             let started: SystemTime = time(&of["started_ms"])?;
             Waiting::Start(Box::new(Run { id, name, experiment, parameters, started, step: 0 }))
         }
@@ -135,14 +146,14 @@ fn parse(line: &str) -> Option<Waiting> {
             let value = |pair: &Value| Some((Cow::Owned(text(&pair[0])?), number(&pair[1])?));
             let values = of["values"].as_array()?.iter().map(value).collect::<Option<_>>()?;
             Waiting::Point(
-                text(&of["run"])?,
+                id(&of["run"])?,
                 Point { step: of["step"].as_u64()?, time: time(&of["time_ms"])?, values },
             )
         }
         "end" => {
             let endings = [Ending::Finished, Ending::Failed, Ending::Stopped];
             let ending = endings.into_iter().find(|ending| of["ending"] == format!("{ending:?}"))?;
-            Waiting::End(text(&of["run"])?, time(&of["at_ms"])?, ending)
+            Waiting::End(id(&of["run"])?, time(&of["at_ms"])?, ending)
         }
         _ => return None,
     })
@@ -152,6 +163,19 @@ fn parse(line: &str) -> Option<Waiting> {
 mod tests {
     use super::*;
     use crate::tests::{end, point, run};
+
+    #[test]
+    fn a_line_for_what_is_no_id_of_a_run_is_damaged() {
+        let long = "a".repeat(65);
+        for id in ["", "A", "a b", "../x", "' OR name = 'x", "é", &long] {
+            let ended = Waiting::End(id.into(), end(), Ending::Stopped);
+            let started = Waiting::Start(Box::new(Run { id: id.into(), ..run(0) }));
+            for waiting in [ended, started, Waiting::Point(id.into(), point(1, 0.5))] {
+                assert!(parse(&line(&waiting)).is_none(), "{id:?}");
+            }
+        }
+        assert!(parse(&line(&Waiting::End("0a".into(), end(), Ending::Stopped))).is_some());
+    }
 
     #[test]
     fn what_is_kept_is_read_again() {
