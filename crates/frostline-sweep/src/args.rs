@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use frostline_files::claim::LEASE;
+use frostline_files::claim::{LEASE, LONGEST_LEASE};
 use serde::{Deserialize, Serialize};
 
 use crate::say::Output;
@@ -391,8 +391,8 @@ pub struct FetchArgs {
 /// A lease in seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
-        Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("expected seconds from 0.1 to 86400, as in 120".into()),
+        Ok(seconds) if (0.1..=LONGEST_LEASE.as_secs_f64()).contains(&seconds) => Ok(seconds),
+        _ => Err(format!("expected seconds from 0.1 to {}, as in 120", LONGEST_LEASE.as_secs())),
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 pub(crate) use owner::token;
-pub use owner::{LEASE, Owner};
+pub use owner::{LEASE, LONGEST_LEASE, Owner};
 pub use shared::{Disk, Seen, SharedFiles};
 
 /// The name of the file that is the claim on a folder; added to that of a file, the name of the claim on this file.

@@ -9,6 +9,9 @@ use sha2::{Digest as _, Sha256};
 /// How long a claim is respected after it was last touched, unless it says otherwise.
 pub const LEASE: Duration = Duration::from_secs(120);
 
+/// The longest lease. A claim with a longer one is damaged: it would keep work from all others after its holder has died.
+pub const LONGEST_LEASE: Duration = Duration::from_secs(24 * 3600);
+
 /// The holder of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
@@ -61,13 +64,13 @@ impl Owner {
         let value = |key: &str| {
             let mut lines = text.lines();
             let found = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
-            found.unwrap_or_default().to_string()
+            found.unwrap_or_default().trim().to_string()
         };
         let lease_s: Option<f64> = value("lease-s").parse().ok();
         let lease = lease_s.and_then(|lease_s| Duration::try_from_secs_f64(lease_s).ok());
         Self {
             token: value("token"),
-            lease: lease.filter(|lease| !lease.is_zero()).unwrap_or(LEASE),
+            lease: lease.filter(|lease| !lease.is_zero() && *lease <= LONGEST_LEASE).unwrap_or(LEASE),
             host: value("host"),
             machine: value("machine"),
             pid: value("pid").parse().unwrap_or(0),
@@ -193,6 +196,18 @@ mod tests {
         let unknown = Owner::parse(b"tok");
         assert_eq!((unknown.lease, unknown.to_string().as_str()), (LEASE, "an unknown process"));
         assert!(!unknown.has_ended());
+    }
+
+    #[test]
+    fn a_damaged_claim_is_respected_for_the_usual_time_and_is_the_same_when_it_is_stored() {
+        for lease_s in ["0", "-1", "86400.5", "1e19", "inf", "NaN", ""] {
+            let owner = Owner::parse(format!("lease-s {lease_s}\n").as_bytes());
+            assert_eq!(owner.lease, LEASE, "{lease_s}");
+        }
+        assert_eq!(Owner::parse(b"lease-s 86400\n").lease, LONGEST_LEASE);
+        let owner = Owner::parse(b"host a \r\r\nby  frostline work\r\r\n");
+        assert_eq!((owner.host.as_str(), owner.by.as_str()), ("a", "frostline work"));
+        assert_eq!(Owner::parse(owner.text().as_bytes()), owner);
     }
 
     #[cfg(target_os = "linux")]
