@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use zip::ZipArchive;
+use zip::{CompressionMethod, ZipArchive};
 
 use crate::format::Format;
 use crate::{AssetError, Origin, Source};
@@ -27,7 +27,8 @@ const NOTES: [&str; 2] = ["readme", "licen"];
 /// [`Places::data`](crate::Places::data).
 ///
 /// # Errors
-/// If the archive cannot be read, has no dataset, encrypted files or two files for one place, or unpacks to more than 16 GiB;
+/// If the archive cannot be read, has no dataset, encrypted files, files that are compressed with another method than
+/// deflate or two files for one place, or unpacks to more than 16 GiB;
 /// or if the cache cannot be written.
 ///
 /// # Examples
@@ -75,6 +76,7 @@ struct Listed {
     name: String,
     bytes: u64,
     is_encrypted: bool,
+    method: CompressionMethod,
     is_note: bool,
 }
 
@@ -89,7 +91,8 @@ fn files(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<PathBuf, usi
         let is_note = NOTES.iter().any(|note| file.starts_with(note));
         if is_note || Format::ALL.into_iter().any(|format| file.ends_with(format.extension())) {
             let (name, bytes, is_encrypted) = (entry.name().into(), entry.size(), entry.encrypted());
-            found.entry(place).or_default().push(Listed { at, name, bytes, is_encrypted, is_note });
+            let method = entry.compression();
+            found.entry(place).or_default().push(Listed { at, name, bytes, is_encrypted, method, is_note });
         }
     }
     let splits = found.iter().filter(|(_, all)| all.iter().any(|one| !one.is_note));
@@ -104,6 +107,12 @@ fn files(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<PathBuf, usi
     for (place, all) in &found {
         if let Some(Listed { name, .. }) = all.iter().find(|one| one.is_encrypted) {
             return Err(format!("{name} is encrypted; {hint}"));
+        }
+        // Others take as much memory as an entry asks for, and which of them `zip` has depends on all crates of a build.
+        let is_other =
+            |one: &&Listed| !matches!(one.method, CompressionMethod::Stored | CompressionMethod::Deflated);
+        if let Some(Listed { name, method, .. }) = all.iter().find(is_other) {
+            return Err(format!("{name} is compressed with {method}, and only deflate is read; {hint}"));
         }
         if let [one, other, ..] = &all[..] {
             let place = place.display();

@@ -143,9 +143,15 @@ fn archives_that_are_none_are_refused_and_leave_nothing() {
     // The uncompressed size in the central directory, 24 bytes behind its signature.
     let at = wrong_size.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     wrong_size[at + 24] -= 1;
+    // The method, 10 bytes behind it: 98 is PPMd, 12 is bzip2, which the tests' build of `zip` has too.
+    let of_method = |method: u8| {
+        let mut other = whole.clone();
+        other[at + 10] = method;
+        other
+    };
     let mut wrong_byte = whole.clone();
     wrong_byte[45] ^= 0x55;
-    let cases: [(&str, Vec<u8>, &str); 7] = [
+    let cases: [(&str, Vec<u8>, &str); 10] = [
         ("no archive", b"text".to_vec(), "no ZIP archive"),
         ("cut off", whole[..whole.len() / 2].to_vec(), "no ZIP archive"),
         ("empty", zip_of(&[]), "no dataset"),
@@ -156,6 +162,9 @@ fn archives_that_are_none_are_refused_and_leave_nothing() {
             zip_of(&[("x/A/dev.conllu", SENTENCE), ("y/A/dev.conllu", SENTENCE)]),
             "both be A/dev.conllu",
         ),
+        ("PPMd", of_method(98), "A/train.conllu is compressed with "),
+        ("bzip2", of_method(12), "and only deflate is read; unpack"),
+        ("no method", of_method(77), "A/train.conllu is compressed with "),
         ("a wrong size", wrong_size, "is not as long"),
     ];
     for (what, bytes, expected) in cases.into_iter().chain([("a wrong byte", wrong_byte, "A/train.conllu: ")])
