@@ -12,5 +12,5 @@ mod watch;
 
 pub use changes::Changes;
 pub use screen::{Key, Screen, Then};
-pub use serve::serve;
+pub use serve::{Exchange, serve};
 pub use watch::watch;

@@ -2,6 +2,7 @@
 
 mod access;
 mod answer;
+mod exchange;
 mod gate;
 mod host;
 mod paced;
@@ -21,6 +22,8 @@ use gate::{Gate, Token};
 use host::Hosts;
 use server::{Limits, Served};
 use site::Site;
+
+pub use exchange::Exchange;
 
 /// Serves the page of a sweep's folder until the process is ended.
 ///
