@@ -70,6 +70,7 @@ pub use program::{About, Program};
 pub use publish::publish;
 pub use report::{report, report_files};
 pub use say::{Output, print, say_line};
+pub use slurm::{JobId, Submitted, submissions};
 pub use snapshot::{CellSnapshot, CellState, Counts, Snapshot, Watched};
 pub use sweep::sweep;
 pub use work::work;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// else reaches SLURM's commands, which would take `--user=ME` for all jobs of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub(super) struct JobId(String);
+pub struct JobId(String);
 
 /// The most digits of a number; SLURM counts to 2^32.
 const MOST_DIGITS: usize = 10;

@@ -27,8 +27,11 @@ use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
 use crate::units::counted;
-use engine::{JobId, joined};
-use submit::{Submission, Submitted, submissions};
+use engine::joined;
+use submit::Submission;
+
+pub use engine::JobId;
+pub use submit::{Submitted, submissions};
 
 /// The time between two looks at the queue and the records.
 const PAUSE: Duration = Duration::from_secs(2);

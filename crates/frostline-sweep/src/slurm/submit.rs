@@ -19,7 +19,7 @@ const MOST_PROGRAM: u64 = 4 << 30;
 /// The jobs of one submission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Submitted {
+pub struct Submitted {
     /// The number of the array of workers.
     pub array: JobId,
     /// The number of the report's job; none where this command ended before it was submitted.
@@ -186,8 +186,11 @@ fn script(options: &SlurmArgs, command: &str) -> String {
     text
 }
 
-/// The submissions of a sweep's folder.
-pub(super) fn submissions(sweep: &Path) -> anyhow::Result<Vec<Submitted>> {
+/// The submissions that are listed in a sweep's folder; none if it has no list.
+///
+/// # Errors
+/// If the list cannot be read, or contains anything else than numbers of jobs.
+pub fn submissions(sweep: &Path) -> anyhow::Result<Vec<Submitted>> {
     noted(&sweep.join("slurm"))
 }
 
