@@ -1,11 +1,15 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod archives;
+mod files;
+mod folders;
 mod memory;
 mod models;
 mod mutate;
 mod plans;
 mod records;
+mod requests;
 mod target;
 mod texts;
 

@@ -1,14 +1,17 @@
 //! Files of models: config, tokenizer, weights, checkpoints.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use frostline_align::{AlignOptions, Aligner, VocabOptions};
 use frostline_files::{seal, unseal};
 use frostline_model::{Checkpoint, EncoderConfig, Family, HeadShape, ParameterSource as _};
 use frostline_train::Saved;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::files::empty_folder;
 
 /// The folder for files that can only be opened by their path.
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
@@ -121,6 +124,40 @@ pub(crate) fn index(data: &[u8]) {
     if let Ok(checkpoint) = Checkpoint::open(&path, Family::Bert) {
         weights(&checkpoint);
     }
+}
+
+/// A JSON object with an `index` and the headers of its `shards` by their names, each of which becomes a file: every
+/// tensor of an index that is accepted is in the shard that it names, in the same folder.
+pub(crate) fn shards(data: &[u8]) {
+    let Ok(input) = serde_json::from_slice::<Value>(data) else { return };
+    let folder = empty_folder(FOLDER.path(), "shards");
+    let index = folder.join("model.safetensors.index.json");
+    fs::write(&index, input["index"].to_string()).expect("a temporary file");
+    // A good shard in another folder, which an index may try to name.
+    fs::write(FOLDER.path().join("outside.safetensors"), shard(&json!({}))).expect("a temporary file");
+    for (name, header) in input["shards"].as_object().into_iter().flatten().take(4) {
+        if Path::new(name).file_name().is_some_and(|plain| plain == name.as_str()) {
+            let _ = fs::write(folder.join(name), shard(header));
+        }
+    }
+    for family in [Family::DistilBert, Family::Roberta] {
+        let Ok(checkpoint) = Checkpoint::open(&index, family) else { continue };
+        for (tensor, file) in input["index"]["weight_map"].as_object().into_iter().flatten() {
+            let file = file.as_str().expect("a name");
+            assert!(!file.contains(['/', '\\']), "{file:?} was opened");
+            assert!(input["shards"][file].get(tensor).is_some(), "{tensor:?} is not in {file:?}");
+        }
+        weights(&checkpoint);
+    }
+}
+
+/// A safetensors file with this header, and as many bytes as its last tensor needs.
+fn shard(header: &Value) -> Vec<u8> {
+    let tensors = header.as_object().into_iter().flat_map(|tensors| tensors.values());
+    let end = tensors.filter_map(|about| about["data_offsets"][1].as_u64()).max().unwrap_or(0);
+    let header = header.to_string();
+    let values = vec![0; end.min(64 << 10) as usize];
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &values].concat()
 }
 
 /// A cell's checkpoint, sealed as on disk: what is read is written and read again.

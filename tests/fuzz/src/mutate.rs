@@ -106,6 +106,8 @@ pub fn mutate(shape: Shape, data: &[u8], seed: u32) -> Option<Vec<u8>> {
         Shape::Rows => lines(data, &mut draw, '\t'),
         Shape::Text => lines(data, &mut draw, '='),
         Shape::Json => json_text(data, &mut draw),
+        Shape::JsonLines => json_lines(data, &mut draw),
+        Shape::Archive => archive(data, &mut draw),
         Shape::Tensors => tensors(data, &mut draw),
     }
 }
@@ -154,6 +156,69 @@ fn json_text(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
         change(&mut value, draw);
     }
     serde_json::to_vec(&value).ok()
+}
+
+/// Changes one of several documents, or their order.
+fn json_lines(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
+    let mut lines: Vec<Vec<u8>> = data.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let (at, other) = (draw.below(lines.len()), draw.below(lines.len()));
+    match draw.below(8) {
+        0 => lines.swap(at, other),
+        1 => lines.insert(at, lines[other].clone()),
+        2 => drop(lines.remove(at)),
+        _ => lines[at] = json_text(&lines[at], draw)?,
+    }
+    Some(lines.join(&b'\n'))
+}
+
+/// Fields of an archive's entries, by their places after the signature of a local header, of an entry in the list, and of
+/// the list's end, with their sizes in bytes.
+const ARCHIVE_FIELDS: [(&[u8; 4], &[(usize, usize)]); 3] = [
+    (b"PK\x03\x04", &[(6, 2), (8, 2), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2)]),
+    (
+        b"PK\x01\x02",
+        &[(4, 2), (8, 2), (10, 2), (16, 4), (20, 4), (24, 4), (28, 2), (30, 2), (32, 2), (38, 4), (42, 4)],
+    ),
+    (b"PK\x05\x06", &[(4, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2)]),
+];
+
+/// Parts of names that lead elsewhere, are hidden, or mean datasets.
+const NAME_PARTS: [&[u8]; 8] = [b"../", b"/", b"\\", b".", b"\0", b"README", b".conllu", b".tsv"];
+
+/// Changes a field of an entry, a name, or which entries the list has.
+fn archive(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
+    let mut out = data.to_vec();
+    for _ in 0..1 + draw.below(2) {
+        let (signature, fields) = *draw.of(&ARCHIVE_FIELDS);
+        let places: Vec<usize> =
+            out.windows(4).enumerate().filter(|(_, four)| four == signature).map(|(at, _)| at).collect();
+        if places.is_empty() {
+            return None;
+        }
+        let place = *draw.of(&places);
+        if signature == b"PK\x01\x02" && draw.below(2) == 0 {
+            // The name in the list alone counts.
+            let length = out
+                .get(place + 28..place + 30)
+                .map(|two| usize::from(u16::from_le_bytes([two[0], two[1]])))?;
+            let part = *draw.of(&NAME_PARTS);
+            let at = place + 46 + draw.below((length + 1).saturating_sub(part.len()));
+            out.get_mut(at..at + part.len())?.copy_from_slice(part);
+            continue;
+        }
+        let (at, width) = *draw.of(fields);
+        let value = match draw.below(6) {
+            0 => 0,
+            1 => u64::MAX,
+            2 => 1 << draw.below(32),
+            3 => *draw.of(&places) as u64,
+            // The modes of a link and of a file.
+            4 => *draw.of(&[0o120_777 << 16, 0o100_644 << 16]),
+            _ => draw.below(300) as u64,
+        };
+        out.get_mut(place + at..place + at + width)?.copy_from_slice(&value.to_le_bytes()[..width]);
+    }
+    Some(out)
 }
 
 /// Changes one node of a tree.
@@ -306,18 +371,26 @@ mod tests {
     fn mutations_keep_the_shape() {
         let file = br#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
         let tensors = [&(file.len() as u64).to_le_bytes()[..], file, &[0; 8]].concat();
-        let mut changed = 0;
+        let archive = include_bytes!("../corpus/zip/stored.zip");
+        let (mut changed, mut changed_archives) = (0, 0);
         for seed in 0..2000 {
             let json =
                 mutate(Shape::Json, br#"{"a":[1,"x",{"b":null}],"c":true}"#, seed).expect("it is JSON");
             serde_json::from_slice::<Value>(&json).expect("it is JSON again");
             let again = mutate(Shape::Tensors, &tensors, seed).expect("it has a header");
             changed += usize::from(again != tensors);
+            let lines = mutate(Shape::JsonLines, b"{\"a\":1}\n[2]", seed).expect("two documents");
+            let mut lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            assert!(lines.all(|line| serde_json::from_slice::<Value>(line).is_ok()));
+            let zip = mutate(Shape::Archive, archive, seed).expect("an archive");
+            assert_eq!(zip.len(), archive.len());
+            changed_archives += usize::from(zip != archive);
             let rows = mutate(Shape::Rows, b"1\ta\tB\n\n", seed).expect("it is text");
             String::from_utf8(rows).expect("it is text again");
         }
-        assert!(changed > 1800, "{changed}");
+        assert!(changed > 1800 && changed_archives > 1500, "{changed}, {changed_archives}");
         assert_eq!(mutate(Shape::Json, b"{", 1), None);
         assert_eq!(mutate(Shape::Tensors, b"short", 1), None);
+        assert_eq!(mutate(Shape::Archive, b"short", 1), None);
     }
 }

@@ -6,7 +6,7 @@
 //! `docs/limits.md`. A function in `tests/fuzz/src` calls it on any bytes; its row is in `target.rs`, its first
 //! inputs are in `tests/fuzz/corpus`.
 
-use crate::{models, plans, records, texts};
+use crate::{archives, folders, models, plans, records, requests, texts};
 
 /// A reader of files from elsewhere, as the commands call it.
 pub struct Target {
@@ -29,6 +29,10 @@ pub enum Shape {
     Text,
     /// A JSON document.
     Json,
+    /// JSON documents, one to a line.
+    JsonLines,
+    /// A ZIP archive.
+    Archive,
     /// A JSON header with its length before it, then tensors: safetensors.
     Tensors,
 }
@@ -53,10 +57,16 @@ pub const TARGETS: &[Target] = &[
     target("vocabulary", models::vocabulary, Shape::Text, 4 << 10),
     target("safetensors", models::safetensors, Shape::Tensors, 16 << 10),
     target("index", models::index, Shape::Json, 4 << 10),
+    target("shards", models::shards, Shape::Json, 8 << 10),
     target("checkpoint", models::checkpoint, Shape::Tensors, 16 << 10),
+    target("zip", archives::zip, Shape::Archive, 8 << 10),
     target("notes", records::notes, Shape::Json, 4 << 10),
     target("event", records::event, Shape::Json, 4 << 10),
     target("record", records::record, Shape::Json, 64 << 10),
     target("sweep", records::sweep, Shape::Json, 64 << 10),
     target("predictions", records::predictions, Shape::Rows, 8 << 10),
+    target("claim", folders::claim, Shape::Text, 512),
+    target("jobs", folders::jobs, Shape::Json, 2 << 10),
+    target("unsent", folders::unsent, Shape::JsonLines, 4 << 10),
+    target("http", requests::http, Shape::Text, 2 << 10),
 ];

@@ -60,7 +60,13 @@ const CHARTERS: &[Charter] = &[
         ],
     ),
     pure("xtask", &["assets", "files", "random", "record", "sweep"]),
-    pure("frostline-fuzz", &["align", "conllu", "files", "model", "record", "report", "train"]),
+    pure(
+        "frostline-fuzz",
+        &[
+            "align", "assets", "conllu", "files", "model", "record", "report", "sweep", "track", "train",
+            "watch",
+        ],
+    ),
     pure("frostline-e2e", &["cell", "files", "frostline", "record", "xtask"]),
 ];
 
