@@ -171,15 +171,39 @@ fn json_lines(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
     Some(lines.join(&b'\n'))
 }
 
-/// Fields of an archive's entries, by their places after the signature of a local header, of an entry in the list, and of
-/// the list's end, with their sizes in bytes.
-const ARCHIVE_FIELDS: [(&[u8; 4], &[(usize, usize)]); 3] = [
-    (b"PK\x03\x04", &[(6, 2), (8, 2), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2)]),
-    (
-        b"PK\x01\x02",
-        &[(4, 2), (8, 2), (10, 2), (16, 4), (20, 4), (24, 4), (28, 2), (30, 2), (32, 2), (38, 4), (42, 4)],
-    ),
-    (b"PK\x05\x06", &[(4, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2)]),
+/// A header of an archive.
+struct Header {
+    signature: [u8; 4],
+    /// The places of its fields after the beginning of the signature, with their sizes, in bytes.
+    fields: &'static [(usize, usize)],
+}
+
+/// The header of an entry in the list.
+const LISTED: [u8; 4] = *b"PK\x01\x02";
+
+/// The header before an entry, in the list, and of the list's end.
+const HEADERS: [Header; 3] = [
+    Header {
+        signature: *b"PK\x03\x04",
+        fields: &[(6, 2), (8, 2), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2)],
+    },
+    Header {
+        signature: LISTED,
+        fields: &[
+            (4, 2),
+            (8, 2),
+            (10, 2),
+            (16, 4),
+            (20, 4),
+            (24, 4),
+            (28, 2),
+            (30, 2),
+            (32, 2),
+            (38, 4),
+            (42, 4),
+        ],
+    },
+    Header { signature: *b"PK\x05\x06", fields: &[(4, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2)] },
 ];
 
 /// Parts of names that lead elsewhere, are hidden, or mean datasets.
@@ -189,14 +213,14 @@ const NAME_PARTS: [&[u8]; 8] = [b"../", b"/", b"\\", b".", b"\0", b"README", b".
 fn archive(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
     let mut out = data.to_vec();
     for _ in 0..1 + draw.below(2) {
-        let (signature, fields) = *draw.of(&ARCHIVE_FIELDS);
+        let Header { signature, fields } = draw.of(&HEADERS);
         let places: Vec<usize> =
             out.windows(4).enumerate().filter(|(_, four)| four == signature).map(|(at, _)| at).collect();
         if places.is_empty() {
             return None;
         }
         let place = *draw.of(&places);
-        if signature == b"PK\x01\x02" && draw.below(2) == 0 {
+        if *signature == LISTED && draw.below(2) == 0 {
             // The name in the list alone counts.
             let length = out
                 .get(place + 28..place + 30)
