@@ -181,8 +181,8 @@ struct Header {
 /// The header of an entry in the list.
 const LISTED: [u8; 4] = *b"PK\x01\x02";
 
-/// The header before an entry, in the list, and of the list's end.
-const HEADERS: [Header; 3] = [
+/// The header before an entry, in the list, and of the list's end, with 64 bits and without.
+const HEADERS: [Header; 4] = [
     Header {
         signature: *b"PK\x03\x04",
         fields: &[(6, 2), (8, 2), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2)],
@@ -203,6 +203,7 @@ const HEADERS: [Header; 3] = [
             (42, 4),
         ],
     },
+    Header { signature: *b"PK\x06\x06", fields: &[(4, 8), (24, 8), (32, 8), (40, 8), (48, 8)] },
     Header { signature: *b"PK\x05\x06", fields: &[(4, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2)] },
 ];
 
@@ -213,13 +214,13 @@ const NAME_PARTS: [&[u8]; 8] = [b"../", b"/", b"\\", b".", b"\0", b"README", b".
 fn archive(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
     let mut out = data.to_vec();
     for _ in 0..1 + draw.below(2) {
-        let Header { signature, fields } = draw.of(&HEADERS);
-        let places: Vec<usize> =
-            out.windows(4).enumerate().filter(|(_, four)| four == signature).map(|(at, _)| at).collect();
-        if places.is_empty() {
+        let header = |at: usize| HEADERS.iter().find(|header| out[at..].starts_with(&header.signature));
+        let headers: Vec<(usize, &Header)> =
+            (0..out.len()).filter_map(|at| Some((at, header(at)?))).collect();
+        if headers.is_empty() {
             return None;
         }
-        let place = *draw.of(&places);
+        let (place, Header { signature, fields }) = *draw.of(&headers);
         if *signature == LISTED && draw.below(2) == 0 {
             // The name in the list alone counts.
             let length = out
@@ -234,8 +235,8 @@ fn archive(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
         let value = match draw.below(6) {
             0 => 0,
             1 => u64::MAX,
-            2 => 1 << draw.below(32),
-            3 => *draw.of(&places) as u64,
+            2 => 1 << draw.below(64),
+            3 => draw.of(&headers).0 as u64,
             // The modes of a link and of a file.
             4 => *draw.of(&[0o120_777 << 16, 0o100_644 << 16]),
             _ => draw.below(300) as u64,
