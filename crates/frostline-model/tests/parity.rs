@@ -326,7 +326,7 @@ fn what_wrappers_add_to_names_is_left_out() {
         |name| format!("base_model.model.{name}"),
     ];
     for rename in wrapped {
-        let opened = renamed(&|name| vec![rename(name)], &[]).expect(&rename("x"));
+        let opened = renamed(&|name| vec![rename(name)], &[]).expect("the same tensors");
         for (path, shape) in config.parameters(&[HeadShape::linear(TAGS)]) {
             assert_eq!(opened.has(&path), plain.has(&path), "{path}");
             if plain.has(&path) {
