@@ -150,6 +150,11 @@ impl<'a> OtherNames<'a> {
     }
 }
 
+/// What names have in common, by what they name.
+const POLICIES: &str = "freeze the same parameters";
+const DATASETS: &str = "are the same dataset, file by file";
+const OTHERS: &str = "have the same contents";
+
 /// Sentences about names that mean the same, for readers who look for a name that has no row.
 pub(crate) fn sentences(sweep: &Sweep) -> Vec<String> {
     let axes = sweep.plan.extra_axes();
@@ -163,17 +168,18 @@ pub(crate) fn sentences(sweep: &Sweep) -> Vec<String> {
         let at =
             held.map(|axis| format!("`{axis}` = {}", value_at(same_as, axis))).collect::<Vec<_>>().join(", ");
         let at = if at.is_empty() { at } else { format!("With {at}, ") };
-        pairs.push(("freeze the same parameters", at, both(&|place| place.policy.to_string())));
+        pairs.push((POLICIES, at, both(&|place| place.policy.to_string())));
         pairs.push((
             "are the same dataset, file by file",
             String::new(),
             both(&|place| place.lang.to_string()),
         ));
         for axis in &axes {
-            pairs.push(("have the same contents", String::new(), both(&|place| value_at(place, axis))));
+            pairs.push((OTHERS, String::new(), both(&|place| value_at(place, axis))));
         }
     }
-    let pairs = distinct(pairs.into_iter().filter(|(.., [same, name])| same != name));
+    let mut pairs = distinct(pairs.into_iter().filter(|(.., [same, name])| same != name));
+    pairs.sort_by_key(|(are, ..)| [POLICIES, DATASETS, OTHERS].iter().position(|kind| kind == are));
     let subjects = distinct(pairs.iter().map(|(are, at, [same, _])| (are, at, same)));
     let sentence = |(are, at, same): (&&str, &String, &String)| {
         let others = pairs.iter().filter(|(of, place, [name, _])| (of, place, name) == (are, at, same));
