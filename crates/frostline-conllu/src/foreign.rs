@@ -35,8 +35,8 @@ const MARKS: &[(&[u8], &str)] = &[
 const UTF_16_LE: &str = "UTF-16 (little-endian)";
 const UTF_16_BE: &str = "UTF-16 (big-endian)";
 
-/// So many carriage returns without a line feed are no sign of other line ends.
-const MOST_STRAY: usize = 2;
+/// Carriage returns that are further apart are no line ends.
+const LONGEST_LINE: usize = 500;
 
 /// How many bytes are examined for an encoding without a mark.
 const EXAMINED: usize = 512;
@@ -68,8 +68,9 @@ pub fn foreign(start: &[u8]) -> Option<Foreign> {
         return Some(Foreign::Encoding(name));
     }
     // Text has a stray one now and then, and a long line need not end in what was read.
-    let returns = memchr::memchr_iter(b'\r', start).take(MOST_STRAY + 1).count();
-    (returns > MOST_STRAY && memchr::memchr(b'\n', start).is_none()).then_some(Foreign::CarriageReturns)
+    let returns = memchr::memchr_iter(b'\r', start).count();
+    let are_ends = returns > 1 && returns * LONGEST_LINE >= start.len();
+    (are_ends && memchr::memchr(b'\n', start).is_none()).then_some(Foreign::CarriageReturns)
 }
 
 /// Whether bytes are UTF-8, of which the last character may be cut.
@@ -125,6 +126,11 @@ mod tests {
 
     #[test]
     fn text_is_not_foreign() {
+        // A stray carriage return in a long line, and one before the line feed has come.
+        assert_eq!(foreign(format!("{}\r{}", "a ".repeat(4_000), "b ".repeat(96)).as_bytes()), None);
+        assert_eq!(foreign(b"a\rb"), None);
+        // Text that begins as bzip2 does, cut inside a character.
+        assert_eq!(foreign(&"BZh \u{e9}".as_bytes()[..5]), None);
         for text in [
             "",
             "\n",
