@@ -8,8 +8,16 @@ use crate::{
     quote::Quote,
 };
 
-/// The first line of GLUE's files with labels.
-const HEADER: &str = "sentence\tlabel";
+/// What the columns of a header are called, in any case: GLUE has `sentence` and `label`, others `text` and so on. A file whose
+/// first sentence is one of these words with such a label is not known.
+const SENTENCE_COLUMN: [&str; 4] = ["sentence", "text", "utterance", "content"];
+const LABEL_COLUMN: [&str; 5] = ["label", "labels", "class", "category", "target"];
+
+fn is_header(line: &str) -> bool {
+    let is_one = |names: &[&str], column: &str| names.iter().any(|name| name.eq_ignore_ascii_case(column));
+    line.split_once('\t')
+        .is_some_and(|(sentence, label)| is_one(&SENTENCE_COLUMN, sentence) && is_one(&LABEL_COLUMN, label))
+}
 
 /// The first line of GLUE's files without labels.
 const UNLABELLED: &str = "index\tsentence";
@@ -35,8 +43,8 @@ pub struct LabelledSentences<'a> {
     line: usize,
 }
 
-/// Reads labelled sentences strictly. A first line `sentence TAB label` is the file's header, not a
-/// sentence. The header and the raw bytes of all sentences, concatenated, are the text.
+/// Reads labelled sentences strictly. A first line such as `sentence TAB label` or `text TAB label` is the
+/// file's header, not a sentence. The header and the raw bytes of all sentences, concatenated, are the text.
 ///
 /// # Errors
 /// An item is the [`Fault`] of its line where there is one: a byte order mark, a carriage return, a
@@ -44,7 +52,7 @@ pub struct LabelledSentences<'a> {
 /// that is empty or has white space at its ends, or the header of a GLUE file without labels.
 pub fn parse_labelled(text: &str) -> LabelledSentences<'_> {
     let first = text.split_inclusive('\n').next().unwrap_or_default();
-    let is_header = first.strip_suffix('\n').unwrap_or(first) == HEADER;
+    let is_header = is_header(first.strip_suffix('\n').unwrap_or(first));
     let header = if is_header { first } else { "" };
     LabelledSentences { text, header, at: header.len(), line: 1 + usize::from(is_header) }
 }
@@ -102,4 +110,23 @@ fn columns(line: &str, is_first: bool) -> Result<(&str, &str), (usize, FaultKind
         return Err((label_at, FaultKind::LabelledSpace { found: Quote::new(label) }));
     }
     Ok((text, label))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_no_sentence_whatever_its_columns_are_called() {
+        for header in ["sentence\tlabel", "text\tlabel", "Text\tLabel", "utterance\tclass"] {
+            let text = format!("{header}\nice is good\tpos\n");
+            let sentences = parse_labelled(&text);
+            assert_eq!(sentences.header(), format!("{header}\n"));
+            assert_eq!(sentences.count(), 1, "{header}");
+        }
+        for line in ["text\tpos", "label\ttext", "a text\tlabel"] {
+            let text = format!("{line}\nice is good\tpos\n");
+            assert_eq!(parse_labelled(&text).count(), 2, "{line}");
+        }
+    }
 }
