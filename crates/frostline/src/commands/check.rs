@@ -25,6 +25,7 @@ impl Check {
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let cells: Vec<frostline_record::Cell> = self.input.read("a list of cells")?;
         let facts = frostline_cell::check::cells(&cells)?;
+        check_text(&facts)?;
         let found = facts.iter().filter_map(|CellFacts { cell: id, tasks }| {
             let cell = cells.iter().find(|cell| cell.id == *id)?;
             Some((&cell.settings, tasks))
@@ -34,4 +35,19 @@ impl Check {
         }
         Ok(())
     }
+}
+
+/// Checks that no split comes without any of its text: a model that sees `_` for every word learns nothing of the language.
+fn check_text(facts: &[CellFacts]) -> Result<()> {
+    for (task, facts) in facts.iter().flat_map(|facts| &facts.tasks) {
+        for (split, found) in facts.splits() {
+            anyhow::ensure!(
+                found.forms.words == 0 || found.blank < found.forms.words,
+                "the words of this treebank are not included: all {} {split} words of the task `{task}` have the form `_`; put the \
+                 text back with the script that comes with the treebank, or choose another treebank",
+                found.forms.words
+            );
+        }
+    }
+    Ok(())
 }
