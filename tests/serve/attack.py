@@ -157,16 +157,21 @@ def huge_length(server):
     time.sleep(1)
 
 
+def send_until_closed(stream, first, piece, times):
+    """Sends bytes until all are sent or the server closes the connection."""
+    try:
+        stream.sendall(first)
+        for _ in range(times):
+            stream.sendall(piece)
+    except OSError:
+        pass
+
+
 def huge_head(server):
     """A head of 300 MB."""
     stream = server.connect()
-    try:
-        stream.sendall(b"GET / HTTP/1.1\r\n")
-        line = b"X-Filler: " + b"x" * 65_000 + b"\r\n"
-        for _ in range(300 * 1_000_000 // len(line)):
-            stream.sendall(line)
-    except OSError:
-        pass
+    line = b"X-Filler: " + b"x" * 65_000 + b"\r\n"
+    send_until_closed(stream, b"GET / HTTP/1.1\r\n", line, 300 * 1_000_000 // len(line))
     time.sleep(1)
     return [stream]
 
@@ -174,12 +179,7 @@ def huge_head(server):
 def pipelined(server):
     """200,000 requests on one connection, of which no answer is read."""
     stream = server.connect(5)
-    requests = server.head() * 1000
-    try:
-        for _ in range(200):
-            stream.sendall(requests)
-    except OSError:
-        pass
+    send_until_closed(stream, b"", server.head() * 1000, 200)
     time.sleep(2)
     return [stream]
 

@@ -72,10 +72,10 @@ impl Aligner {
         make(origin, || read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e)))
     }
 
-    /// Loads the bytes of a `tokenizer.json` and of the `tokenizer_config.json` beside it, as [`Self::from_folder`] does.
+    /// Loads the bytes of a `tokenizer.json` and of its `tokenizer_config.json`, as [`Self::from_folder`] does.
     ///
     /// # Errors
-    /// As [`Self::from_bytes`]; also if the settings are no JSON object.
+    /// Fails as [`Self::from_bytes`] does, and if the settings are not a JSON object.
     pub fn from_files(tokenizer_json: &[u8], tokenizer_config: &[u8]) -> Result<Self, AlignError> {
         from_named("tokenizer.json", tokenizer_json, "tokenizer_config.json", tokenizer_config)
     }

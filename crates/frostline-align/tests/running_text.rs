@@ -1,6 +1,5 @@
-//! Words are encoded as in running text: with the space before them where the tokenizer marks it. The ids are those
-//! of Python's `tokenizers` 0.23.3 for a text with that space, such as `" don't"`, and those of `transformers` 5.23.0
-//! for the words of XLM-R.
+//! Words are encoded as in running text: with the space before them if the tokenizer marks it. The expected ids come from
+//! Python's `tokenizers` 0.23.3 for a text with that space, such as `" don't"`, and for XLM-R from `transformers` 5.23.0.
 
 use frostline_align::Aligner;
 

@@ -24,7 +24,7 @@ const COMPRESSED: &[(&[u8], &str)] = &[
     (b"7z\xbc\xaf\x27\x1c", "a 7z file"),
 ];
 
-/// The byte order marks of other encodings; those of UTF-32 first, since one begins as UTF-16 does.
+/// Byte order marks of other encodings. UTF-32 comes first, because its little-endian mark begins with that of UTF-16.
 const MARKS: &[(&[u8], &str)] = &[
     (b"\xff\xfe\0\0", "UTF-32 (little-endian)"),
     (b"\0\0\xfe\xff", "UTF-32 (big-endian)"),

@@ -132,7 +132,7 @@ impl Iterator for TextLine {
         };
         let TextSplit { part, context, .. } = self.split;
         let part = part.max(1);
-        // One more than the part's own shows whether the sentence goes on.
+        // One extra word shows whether the sentence continues.
         while open.words.len() < open.before + part + context.max(1) {
             let Some(word) = open.word(&self.text, self.split.words) else { break };
             open.words.push_back(word);

@@ -271,10 +271,10 @@ const ADAPTERS: [&str; 3] = ["adapter_config.json", "adapter_model.safetensors",
 const WRAPPERS: [&str; 4] =
     ["_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module"];
 
-/// What stands before the names of a whole model in data-parallel training, and in a model that had an adapter.
+/// Prefixes of all names in data-parallel training, and in a model that had an adapter.
 const WRAPPED_IN: [&str; 2] = ["module.", "base_model.model."];
 
-/// Parts of the names of tensors that only a model with an adapter has, beside the layers that they change.
+/// Parts of tensor names that only a model with an unmerged adapter has.
 const UNMERGED: [&str; 10] = [
     ".lora_",
     ".base_layer.",

@@ -369,7 +369,7 @@ mod tests {
         let cases = [
             ("../data/alice/enc", "enc"),
             ("encoder.name=../data/alice/enc", "encoder.name=enc"),
-            ("trained in ~/work/alice/x, see ./alice/notes.md", "trained in x, see notes.md"),
+            ("trained in ~/data/alice/x, see ./alice/notes.md", "trained in x, see notes.md"),
             ("data/../../alice/x", "x"),
             ("(/data/alice/x)\t'/data/alice/y'", "(x)\t'y'"),
             ("file:///data/alice/x:/data/alice/y", "file:y"),

@@ -73,7 +73,7 @@ pub struct Answer<'a> {
 /// Words of a sentence: those to tag, and their context.
 #[derive(Clone, Debug)]
 pub struct Part<'a> {
-    /// The words, with those of the context before and after.
+    /// The words of the part and of the context before and after it.
     pub words: Vec<&'a str>,
     /// Which of them are to be tagged.
     pub own: Range<usize>,

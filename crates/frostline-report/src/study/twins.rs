@@ -169,11 +169,7 @@ pub(crate) fn sentences(sweep: &Sweep) -> Vec<String> {
             held.map(|axis| format!("`{axis}` = {}", value_at(same_as, axis))).collect::<Vec<_>>().join(", ");
         let at = if at.is_empty() { at } else { format!("With {at}, ") };
         pairs.push((POLICIES, at, both(&|place| place.policy.to_string())));
-        pairs.push((
-            "are the same dataset, file by file",
-            String::new(),
-            both(&|place| place.lang.to_string()),
-        ));
+        pairs.push((DATASETS, String::new(), both(&|place| place.lang.to_string())));
         for axis in &axes {
             pairs.push((OTHERS, String::new(), both(&|place| value_at(place, axis))));
         }
