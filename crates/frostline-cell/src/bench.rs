@@ -302,13 +302,7 @@ impl Step {
         let peak = |precision| Gemm { precision }.run::<B>(device).gflops;
         let f32_gflops = peak(Precision::F32);
         let product_gflops = if self.precision == Precision::F32 { f32_gflops } else { peak(self.precision) };
-        let [background, threads] =
-            [frostline_kernels::background_threads().max(1), rayon::current_num_threads()];
-        let background_share = match B::InnerBackend::k_computes_updates() {
-            true => 0.0,
-            false => background as f64 / threads as f64,
-        };
-        Limits { product_gflops, f32_gflops, memory_gb_per_s: profile::memory_gb_per_s(), background_share }
+        Limits { product_gflops, f32_gflops, memory_gb_per_s: profile::memory_gb_per_s() }
     }
 }
 

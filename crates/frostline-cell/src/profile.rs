@@ -28,7 +28,7 @@ pub struct Profile {
 }
 
 /// A step in which each operation is as fast as its limit allows, and in which nothing else takes time: one operation after the
-/// other, but updates overlapped with the next step.
+/// other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct AtLimits {
     /// What products do, in GFLOP.
@@ -37,8 +37,7 @@ pub struct AtLimits {
     pub products_ms: f64,
     /// What all else reads and writes, in 10⁶ bytes.
     pub mb: f64,
-    /// The time of all else at the memory's rate, in milliseconds; that of updates times the share of the threads that do them.
-    /// What was faster, since its operands are in a cache, counts with its own time.
+    /// The time of all else at the memory's rate, in milliseconds. What was faster, since its operands are in a cache, counts with its own time.
     pub memory_ms: f64,
     /// The sum of both times as a share of a step without timers, in percent.
     pub percent_of_step: f64,
@@ -55,9 +54,6 @@ pub struct Limits {
     pub f32_gflops: f64,
     /// What is read from and written to memory, in 10⁹ bytes per second.
     pub memory_gb_per_s: f64,
-    /// The share of the threads that updates occupy, from 0 to 1: [`frostline_kernels::background_threads`], or 0 where products
-    /// compute them.
-    pub background_share: f64,
 }
 
 /// A part of a step.
@@ -202,9 +198,7 @@ impl AtLimits {
                 }
                 Some(Work::Memory { mb, percent_of_limit, .. }) => {
                     sum.mb += mb;
-                    let threads =
-                        if part.name == Operation::AdamW.name() { limits.background_share } else { 1.0 };
-                    sum.memory_ms += threads * part.step_ms * percent_of_limit.min(100.0) / 100.0;
+                    sum.memory_ms += part.step_ms * percent_of_limit.min(100.0) / 100.0;
                 }
                 None => {}
             }
@@ -298,7 +292,7 @@ pub fn table(profile: &Profile) -> String {
     let _ = writeln!(out, "{:<28} {step_ms:>9.3} {:>5.1} %", "step", 100.0);
     let _ = writeln!(
         out,
-        "{:<28} {untimed_step_ms:>9.3} {change:>+6.1} % with gradients of weights and updates overlapping other work",
+        "{:<28} {untimed_step_ms:>9.3} {change:>+6.1} % with gradients of weights overlapping other work",
         "step without timers"
     );
     let AtLimits { percent_of_step, percent_of_peak, .. } = at_limits;
@@ -312,8 +306,8 @@ pub fn table(profile: &Profile) -> String {
         out,
         "\nlimits       {product_gflops:.0} GFLOP/s: the fastest large product in the precision of linear layers; {f32_gflops:.0} in \
          f32, for attention\n             {memory_gb_per_s:.1} GB/s: reading and writing memory outside of the caches; what is in a \
-         cache can be faster\n             {percent_of_peak:.0} % of the products' peak: a step whose operations all reach their limits, with \
-         updates\n             overlapping the next step; this step reaches {:.0} %",
+         cache can be faster\n             {percent_of_peak:.0} % of the products' peak: a step whose operations all reach their \
+         limits;\n             this step reaches {:.0} %",
         percent_of_peak * percent_of_step / 100.0
     );
     out
@@ -324,7 +318,7 @@ mod tests {
     use super::*;
 
     const LIMITS: Limits =
-        Limits { product_gflops: 400.0, f32_gflops: 200.0, memory_gb_per_s: 20.0, background_share: 0.5 };
+        Limits { product_gflops: 400.0, f32_gflops: 200.0, memory_gb_per_s: 20.0 };
 
     fn counted(calls: u64, elapsed_ms: u64, flop: u64, floats: u64) -> Counted {
         Counted { calls, elapsed_ns: elapsed_ms * 1_000_000, flop, floats }
