@@ -164,73 +164,17 @@ impl Folders {
     }
 
     fn weights(&self, step: &Step, config: &EncoderConfig) -> Result<Box<dyn ParameterSource>> {
-        let mut settings = Settings { seed: step.seed, ..Settings::default() };
-        settings.encoder.init = if step.random_init { Init::Random } else { Init::Pretrained };
-        inputs::encoder_source(&self.inputs, &settings, config)
-    }
-}
-
-impl Step {
-    /// Times the steps on this backend, with the threads of the caller's pool.
-    ///
-    /// # Errors
-    /// If an input cannot be read or does not fit, or the backend cannot run here.
-    pub fn time(&self, folders: &Folders, backend: &str) -> Result<Timed> {
-        backend::on(backend, StepTask { folders, step: self })?
-    }
-}
-
-/// Times training steps on some backend.
-pub(crate) struct StepTask<'a> {
-    /// The encoder and the treebank.
-    pub folders: &'a Folders,
-    /// Which.
-    pub step: &'a Step,
-}
-
-impl Work for StepTask<'_> {
-    type Output = Result<Timed>;
-
-    fn run<B: Train>(self, device: &B::Device) -> Result<Timed> {
-        let Self { folders, step } = self;
-        let mut encoder = inputs::encoder_config(&folders.inputs)?;
-        let policy = step.policy.resolve(encoder.depth, &["head"])?;
-        encoder.extras = extras(&Settings::default(), &[&policy], encoder.depth)?;
-        let ([all, mut dev], tags, vocabulary) = datasets(folders, step)?;
-        let head = RandomInit::new(step.seed, HEAD_STD);
-        let source = folders.weights(step, &encoder)?;
-        let heads = [HeadShape::linear(tags.len())];
-        let build = || -> Result<Model<B>> {
-            Ok(Model::build(&encoder, &vocabulary, &heads, [&*source, &head], device)?)
-        };
-        let model = build()?;
-        let mut settings = Settings { seed: step.seed, ..Settings::default() };
-        (settings.train.epochs, settings.train.batch) = (1, step.batch);
-        settings.train.precision = step.precision;
-        if step.trace_device {
-            settings.train.log_every = u32::MAX.into();
-        }
-        if step.profile {
-            settings.train.log_every = 1;
-        }
-        settings.dropout.frozen = if step.prefix_cache { Switch::Off } else { Switch::On };
+        let settings = step.settings();
         let blocks = policy.constant_prefix().filter(|_| step.prefix_cache);
         if step.prefix_cache && blocks.is_none() {
             bail!("the policy `{policy}` leaves no constant prefix: its embeddings learn");
         }
         // The outputs of all sentences, as a run keeps them, so that the peak of memory equals a run's.
         let mut rows = [Vec::new(), Vec::new()];
-        for (rows, data) in rows.iter_mut().zip([&all, &dev]) {
-            let Some(blocks) = blocks else { continue };
-            rows.reserve_exact(data.subwords() * encoder.hidden);
-            let mut take = |some: &[f32]| {
-                rows.extend_from_slice(some);
-                anyhow::Ok(())
-            };
-            let model = model.valid();
-            let mut settings = settings.clone();
-            settings.eval.batch_tokens = 4096;
-            compute_prefix(&model, &encoder, data.into(), blocks, &settings, &mut take)?;
+        if let Some(blocks) = blocks {
+            for (rows, data) in rows.iter_mut().zip([&all, &dev]) {
+                *rows = prefix_rows(&model, &encoder, data, blocks, &settings)?;
+            }
         }
         let order = drawn(all.examples.len(), (step.steps + step.warmup) * step.batch, step.seed);
         let starts = all.starts();
@@ -297,6 +241,21 @@ impl Work for StepTask<'_> {
 }
 
 impl Step {
+    /// The settings of a run of such steps.
+    fn settings(&self) -> Settings {
+        let mut settings = Settings { seed: self.seed, ..Settings::default() };
+        (settings.train.epochs, settings.train.batch) = (1, self.batch);
+        settings.train.precision = self.precision;
+        if self.trace_device {
+            settings.train.log_every = u32::MAX.into();
+        }
+        if self.profile {
+            settings.train.log_every = 1;
+        }
+        settings.dropout.frozen = if self.prefix_cache { Switch::Off } else { Switch::On };
+        settings
+    }
+
     /// Measures the limits of this machine, with the threads of the caller's pool.
     fn limits<B: Train>(&self, device: &B::Device) -> Limits {
         let peak = |precision| Gemm { precision }.run::<B>(device).gflops;
@@ -304,6 +263,25 @@ impl Step {
         let product_gflops = if self.precision == Precision::F32 { f32_gflops } else { peak(self.precision) };
         Limits { product_gflops, f32_gflops, memory_gb_per_s: profile::memory_gb_per_s() }
     }
+}
+
+/// Computes the hidden states of all sentences above a constant prefix of so many blocks, \[N, H\].
+fn prefix_rows<B: Train>(
+    model: &Model<B>,
+    encoder: &EncoderConfig,
+    data: &Dataset,
+    blocks: usize,
+    settings: &Settings,
+) -> Result<Vec<f32>> {
+    let mut settings = settings.clone();
+    settings.eval.batch_tokens = 4096;
+    let mut rows = Vec::with_capacity(data.subwords() * encoder.hidden);
+    let mut take = |some: &[f32]| {
+        rows.extend_from_slice(some);
+        anyhow::Ok(())
+    };
+    compute_prefix(&model.valid(), encoder, data.into(), blocks, &settings, &mut take)?;
+    Ok(rows)
 }
 
 /// Train and dev as examples, the tags, and the rows that occur.

@@ -1,7 +1,9 @@
 //! One cell: from a job to a record in its folder.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -12,8 +14,8 @@ use frostline_kernels::Train;
 use frostline_kernels::backend::{Arithmetic, Work};
 use frostline_model::{EncoderConfig, Network, ParameterSource, RandomInit};
 use frostline_record::{
-    self as record, Event, Job, MadeBy, Outcome, Precision, Record, SCHEMA, SavedFiles, Settings,
-    StageParameters, read_record,
+    self as record, Baseline, Cell, Change, Event, Job, MadeBy, Outcome, Precision, Record, SCHEMA,
+    SavedFiles, Settings, StageParameters, read_record,
 };
 use frostline_train::{Saved, extras};
 use tracing::field::Empty;
@@ -22,7 +24,7 @@ use tracing::{debug_span, info_span};
 use crate::busy::Busy;
 use crate::data::Data;
 use crate::heads::{HEAD_STD, head_names};
-use crate::history::ms;
+use crate::history::{History, ms};
 use crate::load::load;
 use crate::outcome::{self, accounts};
 use crate::params::{Naming, initialised};
@@ -94,12 +96,6 @@ impl Work for CellTask<'_> {
     }
 }
 
-/// Returns how many parameters a stage trains at its end.
-fn stage_parameters(stage: &Stage, encoder: &EncoderConfig, data: &Data) -> StageParameters {
-    let trainable = accounts(encoder, &data.heads, stage.timeline.last()).trainable;
-    StageParameters { name: stage.name.to_string(), trainable }
-}
-
 fn write_record(job: &Job, made_by: MadeBy, result: Outcome, timing: record::Timing) -> Result<Commit> {
     let (result, timing) = (Some(result), Some(timing));
     let record = Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by, error: None };
@@ -112,7 +108,131 @@ fn write_record(job: &Job, made_by: MadeBy, result: Outcome, timing: record::Tim
     Ok(record.write_claimed(job.folder.as_ref(), job.claim.as_ref())?)
 }
 
-/// Runs a cell from start to end: data, model, its stages, files. Returns nothing to record with `verify`.
+/// The parts of a cell that exist before its model.
+struct Prepared {
+    data: Arc<Data>,
+    stages: Vec<Stage>,
+    /// The encoder's shape, with what the policies add.
+    encoder: EncoderConfig,
+    /// Initial weights of the heads.
+    head: RandomInit,
+}
+
+impl Prepared {
+    fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Self> {
+        let data = load(cell, verify, shared)?;
+        let stages = Stage::all(&cell.settings, &data, verify)?;
+        let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
+        let added = extras(&cell.settings, &policies, data.encoder.depth)?;
+        let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
+        Ok(Self { data, stages, encoder, head: RandomInit::new(cell.settings.seed, HEAD_STD) })
+    }
+
+    fn last_stage(&self) -> &Stage {
+        &self.stages[self.stages.len() - 1]
+    }
+
+    fn steps(&self) -> u64 {
+        self.stages.iter().map(|stage| stage.steps(&self.data)).sum()
+    }
+
+    /// Checks that the device has the precision that each stage asks for, if it has no fallback.
+    fn check_precision(&self, isa: &str) -> Result<()> {
+        for stage in &self.stages {
+            let asked = stage.settings.train.precision;
+            ensure!(
+                asked != Precision::Tf32 || asked.is_native_in(isa),
+                "train.precision is `tf32`, which this device ({isa}) lacks: it needs the backend `cuda` on a GPU whose \
+                 tensor cores have TF32; use f32 or bf16"
+            );
+        }
+        Ok(())
+    }
+
+    /// The event after loading. `source` contains the pretrained weights.
+    fn loaded(&self, cell: &Cell, source: &dyn ParameterSource, resumed: u64, load_ms: f64) -> Event {
+        let Self { data, encoder, .. } = self;
+        let accounts = |stage: &Stage| accounts(encoder, &data.heads, stage.timeline.last());
+        let stage_parameters = |stage: &Stage| StageParameters {
+            name: stage.name.to_string(),
+            trainable: accounts(stage).trainable,
+        };
+        let names = Naming { heads: &head_names(&cell.settings), hugging_face: false };
+        Event::Loaded(record::Loaded {
+            id: cell.id.clone(),
+            steps: self.steps(),
+            sentences: data.sentences,
+            tags: data.main().tags.clone(),
+            accounts: accounts(self.last_stage()),
+            stages: self.stages.iter().map(stage_parameters).collect(),
+            initialised: initialised(encoder, &data.heads, names, source),
+            sample: data.sample.clone(),
+            load_ms,
+            resumed,
+        })
+    }
+
+    /// The model after so many stages, to be saved.
+    fn trained<'a>(
+        &'a self,
+        cell: &'a Cell,
+        policies: &'a [&'a ResolvedPolicy],
+        untouched: f64,
+    ) -> Trained<'a> {
+        let Self { data, stages, encoder, .. } = self;
+        let last = &stages[policies.len() - 1].settings;
+        Trained { cell, data, encoder, last, policies, untouched }
+    }
+
+    /// The cell's result.
+    fn outcome(
+        &self,
+        backend: &str,
+        history: History,
+        baselines: BTreeMap<String, BTreeMap<String, Baseline>>,
+        changes: Vec<Change>,
+        files: SavedFiles,
+    ) -> Outcome {
+        let Self { data, encoder, .. } = self;
+        Outcome {
+            headline: data.main().name.to_string(),
+            tasks: data.tasks.iter().map(|task| (task.name.to_string(), task.facts.clone())).collect(),
+            encoder: Some(outcome::encoder(encoder)),
+            cost: cost::of_stage(data, encoder, self.last_stage(), backend),
+            steps: history.steps,
+            epochs: history.epochs,
+            train_loss: history.losses,
+            dev_points: history.dev_points,
+            baselines,
+            stages: history.stages,
+            changes,
+            files,
+        }
+    }
+}
+
+/// Opens the cell's live metrics, which continue if the cell is resumed, and returns a sink that writes them and passes each event on.
+fn with_metrics<'a>(
+    folder: &Path,
+    is_resumed: bool,
+    tell: &'a mut dyn FnMut(Event),
+) -> Result<impl FnMut(Event) + use<'a>> {
+    let path = folder.join("metrics.jsonl");
+    if !is_resumed {
+        frostline_files::remove(&path)?;
+    }
+    let mut metrics = frostline_files::append(&path)?;
+    Ok(move |event: Event| {
+        if matches!(event, Event::Step(_) | Event::Epoch { .. } | Event::Dev { .. }) {
+            let line = serde_json::to_string(&event).expect("plain data always serialises") + "\n";
+            // The live metrics are a convenience; the record does not depend on them.
+            let _ = metrics.write_all(line.as_bytes());
+        }
+        tell(event);
+    })
+}
+
+/// Runs a cell from start to end: data, model, its stages, files. Returns `None` with `verify`, which leaves nothing to record.
 fn run_cell<B: Train>(
     job: &Job,
     made_by: &MadeBy,
@@ -123,109 +243,54 @@ fn run_cell<B: Train>(
     let (clock, busy) = (Instant::now(), Busy::start());
     let Job { cell, folder, verify, .. } = job;
     let (settings, folder) = (&cell.settings, Path::new(folder));
-    let loading = debug_span!("load").entered();
-    let data = load(cell, *verify, shared)?;
-    let stages = Stage::all(settings, &data, *verify)?;
-    let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
-    let added = extras(settings, &policies, data.encoder.depth)?;
-    let encoder = &EncoderConfig { extras: added, ..data.encoder.clone() };
-    let weights = || {
-        let all = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
-        all.map(|(_, input)| input)
-    };
+    let span = debug_span!("load").entered();
+    let prepared = Prepared::load(cell, *verify, shared)?;
+    let Prepared { data, stages, encoder, head } = &prepared;
+    let weights =
+        || cell.inputs.iter().filter(|(role, _)| role.starts_with("weights")).map(|(_, input)| input);
     shared.verified.check(weights())?;
     let source = inputs::encoder_source(&cell.inputs, settings, encoder)?;
-    let head = RandomInit::new(settings.seed, HEAD_STD);
-    let mut model = Network::<B>::build(encoder, &data.vocabulary, &data.heads, [&*source, &head], device)?;
+    let mut model = Network::<B>::build(encoder, &data.vocabulary, &data.heads, [&*source, head], device)?;
     shared.verified.check_unchanged(weights())?;
     let arithmetic = Arithmetic::of::<B>(device);
-    let isa = version::isa_text(&arithmetic);
-    for stage in &stages {
-        let asked = stage.settings.train.precision;
-        ensure!(
-            asked != Precision::Tf32 || asked.is_native_in(&isa),
-            "train.precision is `tf32`, which this device ({isa}) lacks: it needs the backend `cuda` on a GPU whose tensor \
-             cores have TF32; use f32 or bf16"
-        );
-    }
+    prepared.check_precision(&version::isa_text(&arithmetic))?;
     let machine = version::machine(&arithmetic);
     let (mut history, mut saved) =
         if *verify { Default::default() } else { history::resume(folder, &cell.id, &machine) };
-    history.steps_in_all = stages.iter().map(|stage| stage.steps(&data)).sum();
+    history.steps_in_all = prepared.steps();
     let load_ms = ms(clock);
-    drop(loading);
-    let last = &stages[stages.len() - 1];
-    tell(Event::Loaded(record::Loaded {
-        id: cell.id.clone(),
-        steps: history.steps_in_all,
-        sentences: data.sentences,
-        tags: data.main().tags.clone(),
-        accounts: accounts(encoder, &data.heads, last.timeline.last()),
-        stages: stages.iter().map(|stage| stage_parameters(stage, encoder, &data)).collect(),
-        initialised: initialised(
-            encoder,
-            &data.heads,
-            Naming { heads: &head_names(settings), hugging_face: false },
-            &*source,
-        ),
-        sample: data.sample.clone(),
-        load_ms,
-        resumed: history.steps + saved.as_ref().map_or(0, Saved::step),
-    }));
-    let goes_on = saved.is_some();
-    let metrics = folder.join("metrics.jsonl");
-    if !goes_on {
-        frostline_files::remove(&metrics)?;
-    }
-    let mut metrics = frostline_files::append(&metrics)?;
-    let mut tell = |event: Event| {
-        if matches!(event, Event::Step(_) | Event::Epoch { .. } | Event::Dev { .. }) {
-            let line = serde_json::to_string(&event).expect("plain data always serialises") + "\n";
-            // The live metrics are a convenience; the record does not depend on them.
-            let _ = metrics.write_all(line.as_bytes());
-        }
-        tell(event);
-    };
-    let begun = history.stages.len();
-    for (number, stage) in stages.iter().enumerate().skip(begun) {
+    drop(span);
+    let resumed = history.steps + saved.as_ref().map_or(0, Saved::step);
+    tell(prepared.loaded(cell, &*source, resumed, load_ms));
+
+    let mut tell = with_metrics(folder, saved.is_some(), tell)?;
+    let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
+    let finished_stages = history.stages.len();
+    for (number, stage) in stages.iter().enumerate().skip(finished_stages) {
         let last = number + 1 == stages.len();
-        let at = StageRun { job, data: &data, encoder, stage, number, machine: &machine, last };
+        let at = StageRun { job, data, encoder, stage, number, machine: &machine, last };
         let finished;
         (model, finished) = at.run(model, saved.take(), &mut history, shared, &mut tell)?;
         history.add_stage(finished);
         if settings.save.stages && !last && !*verify {
             ensure!(job.is_held(), "another process has this cell now");
-            let trained = Trained {
-                cell,
-                data: &data,
-                encoder,
-                last: &stage.settings,
-                policies: &policies[..=number],
-                untouched: history.untouched,
-            };
             let names = [format!("stage-{}", stage.name), format!("stage-{}-peft", stage.name)];
+            let trained = prepared.trained(cell, &policies[..=number], history.untouched);
             trained.save_as([&names[0], &names[1]], &model, &*source, folder)?;
         }
     }
     if *verify {
         return Ok(None);
     }
-    let saving = debug_span!("save").entered();
-    let clock = Instant::now();
+
+    let (clock, span) = (Instant::now(), debug_span!("save").entered());
     ensure!(job.is_held(), "another process has this cell now");
     if settings.save.model {
-        let trained = Trained {
-            cell,
-            data: &data,
-            encoder,
-            last: &last.settings,
-            policies: &policies,
-            untouched: history.untouched,
-        };
-        trained.save(&model, &*source, folder)?;
+        prepared.trained(cell, &policies, history.untouched).save(&model, &*source, folder)?;
     }
+    let last = prepared.last_stage();
     let changes = match settings.save.changes {
-        true => changes::measure(&data, encoder, &model, [&*source, &head], &last.settings)?,
+        true => changes::measure(data, encoder, &model, [&*source, head], &last.settings)?,
         false => Vec::new(),
     };
     if settings.save.model || settings.save.stages || settings.save.changes {
@@ -234,37 +299,22 @@ fn run_cell<B: Train>(
     }
     let files = SavedFiles::of(folder)?;
     let saving_ms = ms(clock);
-    drop(saving);
-    drop(model);
+    drop((span, model));
+
     // Baselines come last: they do not delay the first step, and a resumed cell does not fit them each time.
-    let clock = Instant::now();
-    let fitting = debug_span!("baselines").entered();
+    let (clock, span) = (Instant::now(), debug_span!("baselines").entered());
     let Shared { verified, probes, .. } = shared;
     let pretrained = || {
-        let sources: [&dyn ParameterSource; 2] = [&*source, &head];
+        let sources: [&dyn ParameterSource; 2] = [&*source, head];
         let model = Network::<B>::build(&data.encoder, &data.vocabulary, &data.heads, sources, device)?;
         verified.check_unchanged(weights())?;
         Ok(model.valid())
     };
-    let baselines = baselines::of_cell(cell, &data, pretrained, probes)?;
-    drop(fitting);
-    let baselines_ms = ms(clock);
-    let mut timing = history.timing([load_ms, baselines_ms], saving_ms, busy.end());
+    let baselines = baselines::of_cell(cell, data, pretrained, probes)?;
+    drop(span);
+    let mut timing = history.timing([load_ms, ms(clock)], saving_ms, busy.end());
     let reads_prefix = timing.prefix.state.is_read();
-    timing.predicted_step_ms = forecast::step_ms(&data, encoder, &stages, made_by, reads_prefix);
-    let outcome = Outcome {
-        headline: data.main().name.to_string(),
-        tasks: data.tasks.iter().map(|task| (task.name.to_string(), task.facts.clone())).collect(),
-        encoder: Some(outcome::encoder(encoder)),
-        cost: cost::of_stage(&data, encoder, last, &made_by.backend),
-        steps: history.steps,
-        epochs: history.epochs,
-        train_loss: history.losses,
-        dev_points: history.dev_points,
-        baselines,
-        stages: history.stages,
-        changes,
-        files,
-    };
+    timing.predicted_step_ms = forecast::step_ms(data, encoder, stages, made_by, reads_prefix);
+    let outcome = prepared.outcome(&made_by.backend, history, baselines, changes, files);
     Ok(Some((outcome, timing)))
 }

@@ -320,8 +320,7 @@ pub fn table(profile: &Profile) -> String {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits =
-        Limits { product_gflops: 400.0, f32_gflops: 200.0, memory_gb_per_s: 20.0 };
+    const LIMITS: Limits = Limits { product_gflops: 400.0, f32_gflops: 200.0, memory_gb_per_s: 20.0 };
 
     fn counted(calls: u64, elapsed_ms: u64, flop: u64, floats: u64) -> Counted {
         Counted { calls, elapsed_ns: elapsed_ms * 1_000_000, flop, floats }
@@ -373,9 +372,9 @@ mod tests {
     #[test]
     fn a_step_at_its_limits_is_the_sum_of_its_operations() {
         let found = example().at_limits;
-        // 3.2 GFLOP at 400 GFLOP/s and 0.4 at 200 are 10 ms in four steps; 80 MB at 20 GB/s are 4, on half of the threads. A
-        // step without timers takes 9.5 ms. 3.6 GFLOP at 400 GFLOP/s would take 9 ms.
-        let expected = [0.9, 2.5, 20.0, 0.5, 100.0 * 3.0 / 9.5, 100.0 * 2.25 / 3.0];
+        // 3.2 GFLOP at 400 GFLOP/s and 0.4 at 200 are 10 ms in four steps; 80 MB at 20 GB/s are 4. A step without timers
+        // takes 9.5 ms. 3.6 GFLOP at 400 GFLOP/s would take 9 ms.
+        let expected = [0.9, 2.5, 20.0, 1.0, 100.0 * 3.5 / 9.5, 100.0 * 2.25 / 3.5];
         let AtLimits { gflop, products_ms, mb, memory_ms, percent_of_step, percent_of_peak } = found;
         let found = [gflop, products_ms, mb, memory_ms, percent_of_step, percent_of_peak];
         assert!(

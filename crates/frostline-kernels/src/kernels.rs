@@ -7,9 +7,7 @@ use burn::prelude::*;
 use burn::tensor::activation;
 use burn::tensor::backend::AutodiffBackend;
 
-use crate::{
-    AddNorm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update, Updated, Values, stock,
-};
+use crate::{AddNorm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update, Updated, Values, stock};
 
 /// The operations of a training step on a backend.
 pub trait Kernels: Backend {

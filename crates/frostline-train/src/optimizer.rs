@@ -44,13 +44,7 @@ impl<B: Kernels> Optimizer<B> {
     #[must_use]
     pub fn new(settings: OptimizerSettings, depth: usize) -> Self {
         let rates = LayerDecay::new(settings.layer_decay, depth);
-        Self {
-            settings,
-            rates,
-            places: HashMap::new(),
-            moments: HashMap::new(),
-            word_table: None,
-        }
+        Self { settings, rates, places: HashMap::new(), moments: HashMap::new(), word_table: None }
     }
 
     /// Parameters that have state.

@@ -6,7 +6,7 @@ use frostline_freeze::Settling;
 use frostline_record::LossPoint;
 use serde::{Deserialize, Serialize};
 
-use crate::{Epoch, Evaluation, RunEvent, Times};
+use crate::{Epoch, Evaluation, Times};
 
 /// All of a run's state but tensors. A checkpoint holds it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,14 +62,12 @@ impl Progress {
         self.since.add(loss.into());
     }
 
-    /// Adds a point to the train-loss curve, the mean since the last one, and returns its event in a run of so many steps. Steps
-    /// without labels have no loss, and so perhaps no point.
-    pub fn add_loss_point(&mut self, lr: f64, steps: u64) -> Option<RunEvent<'_>> {
-        let loss_nats = self.since.take()?;
-        self.losses.push(LossPoint { step: self.step, loss_nats, lr });
-        let point = &self.losses[self.losses.len() - 1];
-        let tokens_per_s = self.tokens_per_s();
-        Some(RunEvent::Loss { point, epoch: self.epoch, steps, tokens_per_s, times: &self.times })
+    /// Adds a point to the train-loss curve: the mean since the last one. Returns whether there is one, since steps without labels
+    /// have no loss.
+    pub fn add_loss_point(&mut self, lr: f64) -> bool {
+        let mean = self.since.take();
+        self.losses.extend(mean.map(|loss_nats| LossPoint { step: self.step, loss_nats, lr }));
+        mean.is_some()
     }
 
     /// Adds the running epoch, of so many steps, with its dev scores.

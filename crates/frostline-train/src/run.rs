@@ -63,8 +63,8 @@ pub fn train<B: Train>(
                 losses.read_into(&mut at, &schedule)?;
             }
             at.times.add_step(step_ms(run, clock, &model), waited_for);
-            if due.log && let Some(event) = at.add_loss_point(lr, steps) {
-                sink.event(event);
+            if due.log && at.add_loss_point(lr) {
+                sink.event(loss_event(&at, steps));
             }
             // The checkpoint comes last, so that a resumed run does not score this step again.
             if due.dev {
@@ -115,6 +115,12 @@ fn score_dev<B: Train>(
         sink.event(RunEvent::Dev { step: at.step, epoch: at.epoch, dev: &dev });
     }
     Ok(dev)
+}
+
+/// The event of the last point of the loss curve, in a run of so many steps.
+fn loss_event(at: &Progress, steps: u64) -> RunEvent<'_> {
+    let point = &at.losses[at.losses.len() - 1];
+    RunEvent::Loss { point, epoch: at.epoch, steps, tokens_per_s: at.tokens_per_s(), times: &at.times }
 }
 
 /// The time of a step in milliseconds. If the run waits for each step, its device first finishes it.

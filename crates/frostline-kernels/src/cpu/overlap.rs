@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
-
 /// Jobs whose results are taken in order. At most [`background_threads`] of them wait for a thread, so that what they hold does not
 /// pile up.
 pub struct Overlap<T>(VecDeque<Arc<Job<T>>>);
