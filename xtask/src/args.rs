@@ -33,8 +33,6 @@ pub(crate) enum Command {
     Publish(PublishArgs),
     /// Download treebanks and encoders into the cache
     Fetch(FetchArgs),
-    /// Make the embedded demo's datasets, vocabulary and pretrained encoder again
-    DemoAssets(DemoAssetsArgs),
     /// Measure frostline and its peers in turns on the same data
     Bench(BenchArgs),
     /// Check a GPU against a processor, and time its steps beside PyTorch's, in a few minutes
@@ -82,35 +80,6 @@ pub(crate) struct StudyArgs {
     /// Write nothing, and fail if a page differs from what its records say
     #[arg(long)]
     pub check: bool,
-}
-
-/// `demo-assets`.
-#[derive(Debug, Args)]
-pub(crate) struct DemoAssetsArgs {
-    /// Make the text and the vocabulary only; that takes a second and is the same byte for byte
-    #[arg(long)]
-    pub text_only: bool,
-    /// Sentences of each language to pretrain on
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
-    pub sentences: usize,
-    /// Passes over them
-    #[arg(long, value_name = "N", default_value_t = 12)]
-    pub epochs: u32,
-    /// Sentences per step
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    pub batch: u32,
-    /// Peak learning rate
-    #[arg(long, value_name = "RATE", default_value_t = 1e-3)]
-    pub lr: f64,
-    /// The folder to write [default: crates/frostline-assets/demo of the workspace]
-    #[arg(long, value_name = "DIR")]
-    pub into: Option<PathBuf>,
-    /// What the tensors run on
-    #[arg(long, value_enum, default_value_t = Backend::Flex)]
-    pub backend: Backend,
-    /// Use this build of frostline instead of building one
-    #[arg(long, value_name = "PATH")]
-    pub runner: Option<PathBuf>,
 }
 
 /// `bench`.

@@ -10,8 +10,6 @@ mod bench;
 mod book;
 mod build;
 mod ci;
-pub mod demo;
-mod demo_assets;
 mod device;
 mod fetch;
 mod fuzz;
@@ -58,7 +56,6 @@ fn dispatch(command: &Command) -> Result<Ending> {
         Command::Report(args) => frostline_sweep::report(args),
         Command::Publish(args) => frostline_sweep::publish(&args.folder, &args.to),
         Command::Fetch(args) => fetch::fetch(args),
-        Command::DemoAssets(args) => demo_assets::make(args),
         Command::Bench(args) => bench::bench(args),
         Command::Device(args) => device::device(args),
         Command::Same(args) => same::same(&args.before, &args.after),

@@ -59,7 +59,7 @@ const CHARTERS: &[Charter] = &[
             "sweep", "tagger", "train", "watch",
         ],
     ),
-    pure("xtask", &["assets", "files", "random", "record", "sweep"]),
+    pure("xtask", &["assets", "files", "record", "sweep"]),
     pure(
         "frostline-fuzz",
         &[

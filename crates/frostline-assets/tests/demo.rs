@@ -1,13 +1,12 @@
-//! The demo is reproducible byte for byte, well formed and within its lengths, and words alone do not
-//! determine its tags.
+//! The demo is well formed and within its lengths, words alone do not determine its tags, and its tokenizer splits all of
+//! its words into morphemes.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::Path;
 
 use frostline_assets::{Format, Places, embedded};
 use frostline_conllu::{parse_iob2, parse_labelled};
 use frostline_score::baseline::MostFrequentTag;
-use xtask::demo;
+use tokenizers::Tokenizer;
 
 type TaggedWords = Vec<(String, String)>;
 
@@ -51,25 +50,6 @@ fn reviews(split_name: &str) -> Vec<(&'static str, bool)> {
 fn text(sentence: &TaggedWords) -> String {
     let forms: Vec<&str> = sentence.iter().map(|(form, _)| form.as_str()).collect();
     forms.join(" ")
-}
-
-#[test]
-fn the_committed_files_are_reproduced_byte_for_byte() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/frostline-assets/demo");
-    let made = demo::generate();
-    for (path, contents) in &made {
-        let committed = std::fs::read(folder.join(path)).unwrap();
-        assert!(
-            &committed == contents,
-            "{path} differs from the output of `demo::generate`; run `cargo xtask demo-assets --text-only`"
-        );
-    }
-    let made: BTreeSet<String> = made.into_iter().map(|(path, _)| format!("embedded:{path}")).collect();
-    let carried: BTreeSet<String> = embedded::files()
-        .map(|(path, _)| path.to_string())
-        .filter(|path| !path.ends_with("model.safetensors"))
-        .collect();
-    assert_eq!(made, carried);
 }
 
 #[test]
@@ -218,49 +198,56 @@ fn words_alone_do_not_determine_the_label() {
     }
 }
 
+fn tokenizer() -> Tokenizer {
+    Tokenizer::from_bytes(embedded::bytes("embedded:demo-distilbert/tokenizer.json").unwrap()).unwrap()
+}
+
 #[test]
-fn pretraining_text_contains_no_sentence_of_a_treebank() {
-    let text_lines = demo::pretraining_text(3000);
-    assert_eq!(text_lines.len(), 6000);
-    let lines: HashSet<&str> = text_lines.iter().map(String::as_str).collect();
-    assert_eq!(lines.len(), 6000);
-    for lang in ["en", "pcm"] {
-        for split in ["train", "dev", "test"] {
-            for sentence in sentences(lang, split) {
-                assert!(!lines.contains(text(&sentence).as_str()));
-            }
-        }
+fn hugging_face_reads_the_tokenizer() {
+    let tokenizer = tokenizer();
+    let encoding = tokenizer.encode("She never unlocked the [MASK] , o !", true).unwrap();
+    assert_eq!(
+        encoding.get_tokens(),
+        ["[CLS]", "she", "never", "un", "##lock", "##ed", "the", "[MASK]", ",", "o", "!", "[SEP]"]
+    );
+    assert!(tokenizer.get_padding().is_none() && tokenizer.get_truncation().is_none());
+}
+
+#[test]
+fn the_files_of_the_encoder_have_the_same_vocabulary() {
+    let vocabulary: Vec<&str> = embedded_text("embedded:demo-distilbert/vocab.txt").lines().collect();
+    assert_eq!(vocabulary[..5], ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]);
+    assert_eq!(vocabulary.iter().collect::<HashSet<_>>().len(), vocabulary.len());
+    let tokenizer = tokenizer();
+    assert_eq!(tokenizer.get_vocab_size(true), vocabulary.len());
+    for (id, piece) in vocabulary.iter().enumerate() {
+        assert_eq!(tokenizer.token_to_id(piece), Some(id as u32));
     }
-    assert_eq!(demo::pretraining_text(10), text_lines[..20]);
+    let config = embedded_text("embedded:demo-distilbert/config.json");
+    let config: serde_json::Value = serde_json::from_str(config).unwrap();
+    assert_eq!(config["vocab_size"], vocabulary.len());
+    assert!(config["max_position_embeddings"].as_u64().unwrap() >= 2 * 14);
 }
 
 #[test]
 fn words_split_into_morphemes_and_never_into_letters() {
-    let vocabulary = demo::vocabulary();
-    let known: HashSet<&str> = vocabulary.iter().map(String::as_str).collect();
-    assert_eq!(known.len(), vocabulary.len());
-    assert_eq!(vocabulary[..5], ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]);
-    let (mut words, mut split) = (0, 0);
-    for line in demo::pretraining_text(2000) {
-        for word in line.split(' ') {
-            let mut pieces = Vec::new();
-            let mut at = 0;
-            while at < word.len() {
-                let prefix = if at == 0 { "" } else { "##" };
-                let end = (at + 1..=word.len())
-                    .rev()
-                    .find(|&end| known.contains(format!("{prefix}{}", &word[at..end]).as_str()))
-                    .unwrap_or_else(|| panic!("no piece for {word}"));
-                pieces.push(&word[at..end]);
-                at = end;
-            }
-            words += 1;
-            split += usize::from(pieces.len() > 1);
-            let letter = |piece: &&str| piece.len() == 1 && *piece != "s";
-            assert!(pieces.len() == 1 || !pieces.iter().any(letter), "{word}: {pieces:?}");
-        }
+    let treebanks = ["en", "pcm"].map(|lang| ["train", "dev", "test"].map(|split| sentences(lang, split)));
+    let layer = ["train", "dev", "test"].map(names);
+    let labelled = ["train", "dev", "test"].map(reviews);
+    let mut words: BTreeSet<&str> = BTreeSet::new();
+    words.extend(labelled.iter().flatten().flat_map(|(text, _)| text.split(' ')));
+    let tagged = treebanks.iter().flatten().chain(&layer).flatten().flatten();
+    words.extend(tagged.map(|(form, _)| form.as_str()));
+    let (tokenizer, mut split) = (tokenizer(), 0);
+    for word in &words {
+        let encoding = tokenizer.encode(*word, false).unwrap();
+        let pieces = encoding.get_tokens();
+        assert_ne!(pieces[0], "[UNK]", "{word}");
+        let letter = |piece: &String| piece.trim_start_matches('#').len() == 1 && piece != "##s";
+        assert!(pieces.len() == 1 || !pieces.iter().any(letter), "{word}: {pieces:?}");
+        split += usize::from(pieces.len() > 1);
     }
-    assert!(split * 12 > words, "{split} of {words} words split");
+    assert!(words.len() > 400 && split * 12 > words.len(), "{split} of {} words split", words.len());
 }
 
 #[test]
