@@ -1,7 +1,9 @@
-//! The location of the workspace.
+//! The location of the workspace, and cargo in it.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
+use anyhow::{Context as _, bail};
 use frostline_sweep::Place;
 
 /// The workspace's root. A program that was built on another machine is about the checkout in which it is started.
@@ -14,4 +16,30 @@ pub(crate) fn root() -> PathBuf {
 /// The default folders of `cargo xtask sweep`: sweeps in the workspace, plans in its `configs/`.
 pub(crate) fn place() -> Place {
     Place { folder: root(), plans: Some(root().join("configs")), built: false }
+}
+
+/// The folder of everything that is built.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// A call of cargo with these words, in the root.
+pub(crate) fn cargo(words: &str) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(words.split_whitespace()).current_dir(root());
+    command
+}
+
+/// The standard output of a command, in the root.
+///
+/// # Errors
+/// If it cannot be started or fails, with what it printed.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let name = command.get_program().to_os_string();
+    let output = command.current_dir(root()).stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("{} cannot be started", name.display()))?;
+    if !output.status.success() {
+        bail!("{}: {}", name.display(), String::from_utf8_lossy(&output.stderr).trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("the output of {} is not UTF-8", name.display()))
 }

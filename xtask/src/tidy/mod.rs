@@ -8,9 +8,8 @@ mod dependencies;
 pub(crate) mod docs;
 mod examples;
 mod files;
-pub(crate) mod links;
 pub(crate) mod packages;
-mod tokens;
+mod source;
 
 use std::path::Path;
 use std::process::Command;
@@ -33,19 +32,19 @@ pub(crate) fn tidy() -> Result<Ending> {
     let files = files_of_the_project().environment()?;
     let packages = crates::packages().environment()?;
     let read = |name: &str| std::fs::read_to_string(workspace::root().join(name)).ok();
-    let mut faults = crates::check(&packages);
+    let charters = crates::charters(&read(crates::PAGE).unwrap_or_default());
+    let mut faults = crates::check(&packages, &charters);
     faults.extend(dependencies::check(&packages, &read(dependencies::PAGE).unwrap_or_default()));
     faults.extend(files::check(&files));
     faults.extend(calls::check(&files, read));
     faults.extend(examples::check(&files, read));
-    faults.extend(links::check(&files, read));
     faults.extend(docs::check(&files, read));
     faults.extend(packages::check(&files, read));
     let circles = circles::check(&files, read);
     faults.extend(circles.iter().map(|needs| format!("import circle: {}", needs.join("\n               "))));
-    match commits::check().environment()? {
-        commits::Subjects::Read(wrong) => faults.extend(wrong),
-        commits::Subjects::Unknown(reason) => {
+    match commits::check(charters.iter().map(crates::short)) {
+        Ok(wrong) => faults.extend(wrong),
+        Err(reason) => {
             say!("tidy      SKIPPED: subject lines of commits: {reason}");
             add_skip("history", "xtask/src/tidy/commits.rs", "subject lines", &reason).environment()?;
         }
@@ -62,8 +61,8 @@ pub(crate) fn tidy() -> Result<Ending> {
 }
 
 /// The project's files, relative to the root: those that git tracks and those that it does not ignore; without git all.
-fn files_of_the_project() -> anyhow::Result<Vec<String>> {
-    let names = match listed_by_git()? {
+pub(crate) fn files_of_the_project() -> anyhow::Result<Vec<String>> {
+    let names = match listed_by_git() {
         Some(names) => names,
         None => {
             let mut found = Vec::new();
@@ -75,14 +74,10 @@ fn files_of_the_project() -> anyhow::Result<Vec<String>> {
 }
 
 /// The files that git lists; `None` if it is not installed or this is not a checkout.
-fn listed_by_git() -> anyhow::Result<Option<Vec<String>>> {
-    let output = Command::new("git")
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
-        .current_dir(workspace::root())
-        .output();
-    let Some(output) = output.ok().filter(|output| output.status.success()) else { return Ok(None) };
-    let names = String::from_utf8(output.stdout).context("a file's name is not UTF-8")?;
-    Ok(Some(names.split('\0').filter(|name| !name.is_empty()).map(String::from).collect()))
+fn listed_by_git() -> Option<Vec<String>> {
+    let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
+    let names = workspace::output(Command::new("git").args(listed)).ok()?;
+    Some(names.split('\0').filter(|name| !name.is_empty()).map(String::from).collect())
 }
 
 /// Adds the files of a folder, `below` it with slashes.
