@@ -7,18 +7,15 @@ mod aarch64;
 mod ahead;
 mod browser;
 mod call;
-mod cluster;
 mod deny;
 mod docs;
 mod nvrtc;
 mod outcome;
 mod package;
-mod paper;
 mod python;
-mod serve;
+mod script;
 mod skips;
 mod steps;
-mod track;
 mod venv;
 
 use std::path::PathBuf;
@@ -76,7 +73,7 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
     for step in &steps {
         if step.name == FIRST_LONG {
             let builds = steps.iter().filter_map(|step| Some((step.name, step.separate()?))).collect();
-            ahead = Ahead::start(builds, session.scratch.clone());
+            ahead = Ahead::start(builds);
         }
         ahead.wait(step.name);
         let started = Instant::now();
@@ -88,10 +85,8 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
                 deny::run(step.name, python, shared, &mut session.skips).environment()?
             }
             Work::Browser => browser::run(step.name, &mut session.skips).environment()?,
-            Work::Track(program) => track::run(step.name, program).environment()?,
-            Work::Paper(program) => paper::run(step.name, program, &mut session.skips).environment()?,
-            Work::Serve(program) => serve::run(step.name, program).environment()?,
-            Work::Cluster(program) => cluster::run(step.name, program).environment()?,
+            Work::Script(script) => script.run(step.name, &mut session.skips).environment()?,
+            Work::Links => docs::links(step.name).environment()?,
             Work::Docs(program) => docs::run(step.name, program, &session.scratch).environment()?,
             Work::Aarch64 => session.aarch64(step).environment()?,
             Work::Nvrtc(test) => session.nvrtc(step.name, test).environment()?,
@@ -155,8 +150,7 @@ impl Session {
     /// Runs the code for Arm, where this machine can.
     fn aarch64(&mut self, step: &Step) -> anyhow::Result<Outcome> {
         if let Some(reason) = aarch64::lacking() {
-            say!("\n== {}: THE CODE FOR ARM IS NOT RUN: {reason}", step.name);
-            return Ok(Outcome::Skipped(reason.into()));
+            return Ok(Outcome::skipped(reason));
         }
         let calls = aarch64::calls(&self.scratch)?;
         self.call(step.name, &calls)
@@ -166,10 +160,7 @@ impl Session {
     fn nvrtc(&mut self, step: &str, test: &Call) -> anyhow::Result<Outcome> {
         match nvrtc::prepared(test.clone())? {
             Ok(test) => self.call(step, &[test]),
-            Err(reason) => {
-                say!("\n== {step}: THE KERNELS FOR CUDA ARE NOT COMPILED: {reason}");
-                Ok(Outcome::Skipped(reason.into()))
-            }
+            Err(reason) => Ok(Outcome::skipped(reason)),
         }
     }
 
@@ -178,15 +169,12 @@ impl Session {
         say!("\n== {step}: the packages of {}", python::REQUIREMENTS);
         let prepared = making.map(|making| making.join().map_err(|_| anyhow!("its thread panicked")));
         match prepared {
-            Some(Ok(Ok(python::Found::Ready { python, said }))) => {
+            Some(Ok(Ok(Ok((python, said))))) => {
                 say!("{said}");
                 self.python = Some(python);
                 Outcome::Passed
             }
-            Some(Ok(Ok(python::Found::Lacking(reason)))) => {
-                say!("NO PYTHON TO COMPARE WITH: {reason}");
-                Outcome::Skipped(reason)
-            }
+            Some(Ok(Ok(Err(reason)))) => Outcome::skipped(reason),
             Some(Ok(Err(error)) | Err(error)) => {
                 say!("error: {error:#}");
                 Outcome::Failed

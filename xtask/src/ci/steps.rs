@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::aarch64;
 use super::call::{Call, call};
+use super::script::{Script, Tool};
 
 /// One step of a run.
 pub(super) struct Step {
@@ -24,14 +25,10 @@ pub(super) enum Work {
     Deny,
     /// Uses the report's page in a browser.
     Browser,
-    /// Reads with the trackers' programs what a sweep of this program writes for them.
-    Track(String),
-    /// Reads the report of a sweep of this program with pandas and pdfLaTeX.
-    Paper(String),
-    /// Attacks the live page's server of this program.
-    Serve(String),
-    /// Runs studies on a cluster, with this program.
-    Cluster(String),
+    /// A script of `tests/` checks the program.
+    Script(Script),
+    /// Checks links in Markdown.
+    Links,
     /// Runs the commands of the documentation with this program, and builds the book.
     Docs(String),
     /// Runs the code for Arm in an emulator.
@@ -41,7 +38,6 @@ pub(super) enum Work {
     /// Lists the files of each package.
     Package,
     /// Nothing, for this reason.
-    #[cfg_attr(all(target_os = "linux", target_arch = "x86_64"), allow(dead_code))]
     Skip(&'static str),
 }
 
@@ -77,6 +73,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         step("cuda", [cuda()]),
         step("doc", [doc]),
         Step { name: "package", work: Work::Package },
+        Step { name: "links", work: Work::Links },
         Step { name: "python", work: Work::Python },
         Step { name: "deny", work: Work::Deny },
         step("test", [call("test --workspace")]),
@@ -89,11 +86,11 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         // The pages of docs/study follow from the records that lie there.
         step("study", [call("xtask study --check")]),
         Step { name: "browser", work: Work::Browser },
-        Step { name: "track", work: Work::Track(tested_runner()) },
-        Step { name: "serve", work: Work::Serve(tested_runner()) },
-        Step { name: "paper", work: Work::Paper(tested_runner()) },
+        track(),
+        serve(),
+        paper(),
         Step { name: "docs", work: Work::Docs(tested_runner()) },
-        Step { name: "cluster", work: Work::Cluster(tested_runner()) },
+        cluster(),
         gpu(),
         Step { name: "nvrtc", work: Work::Nvrtc(nvrtc()) },
         Step { name: "aarch64", work: Work::Aarch64 },
@@ -124,6 +121,49 @@ pub(super) fn built(path: &str) -> PathBuf {
     let here = std::env::current_exe().unwrap_or_default();
     let folder = here.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
     folder.and_then(Path::parent).unwrap_or(Path::new("target")).join("debug").join(path)
+}
+
+/// What a sweep writes for trackers, read with their own programs.
+fn track() -> Step {
+    let about = "a sweep, read with TensorBoard, MLflow and Weights & Biases";
+    let script = Script { packages: true, ..Script::new("tests/track/check.py", about, tested_runner()) };
+    Step { name: "track", work: Work::Script(script) }
+}
+
+/// Attacks on the live page's server, whose memory is read as Linux reports it.
+fn serve() -> Step {
+    let script = Script::new("tests/serve/attack.py", "attacks on the live page's server", tested_runner());
+    let script = Script { arguments: "--rush-s 5", ..script };
+    let linux = cfg!(target_os = "linux");
+    Step { name: "serve", work: if linux { Work::Script(script) } else { Work::Skip("it needs Linux") } }
+}
+
+/// A report used as the author of a paper uses it.
+fn paper() -> Step {
+    const TOOLS: [Tool; 2] = [
+        Tool {
+            call: "pdflatex --version",
+            without: "--no-latex",
+            lack: "latex",
+            reason: "there is no pdflatex (texlive-latex-recommended): no text is compiled",
+        },
+        Tool {
+            call: "pdffonts -v",
+            without: "--no-poppler",
+            lack: "latex",
+            reason: "there is no pdffonts (poppler-utils): the fonts of figures are not looked at",
+        },
+    ];
+    let script = Script::new("tests/paper/check.py", "a report in pandas and pdfLaTeX", tested_runner());
+    Step { name: "paper", work: Work::Script(Script { packages: true, tools: &TOOLS, ..script }) }
+}
+
+/// Studies on a real SLURM of four nodes on this machine, while things go wrong: the cases that CI has time for; all of them
+/// take a quarter of an hour.
+fn cluster() -> Step {
+    let script = Script::new("tests/cluster/check.py", "a study on four nodes of SLURM", tested_runner());
+    let arguments = "--only plain,stays,too-many,cancelled,two-sweeps";
+    Step { name: "cluster", work: Work::Script(Script { arguments, ..script }) }
 }
 
 /// The program with the backend `cuda` alone. This is the only look at code without `flex`, so it shows what is unused there; that
