@@ -14,7 +14,7 @@ mod outcome;
 mod package;
 mod python;
 mod script;
-mod skips;
+pub(crate) mod skips;
 mod steps;
 mod venv;
 
@@ -34,7 +34,6 @@ use ahead::Ahead;
 use call::Call;
 use outcome::Outcome;
 use skips::Skip;
-pub(crate) use skips::add as add_skip;
 use steps::{Step, Work};
 
 /// With this step the builds of later ones begin: those before it are short builds that need all cores.

@@ -21,7 +21,7 @@ use frostline_sweep::fault::{Blame as _, Result};
 use frostline_sweep::units::counted;
 use frostline_sweep::{note, say};
 
-use crate::ci::add_skip;
+use crate::ci::skips;
 use crate::workspace;
 
 /// Folders that are ignored if git is not available.
@@ -46,7 +46,7 @@ pub(crate) fn tidy() -> Result<Ending> {
         Ok(wrong) => faults.extend(wrong),
         Err(reason) => {
             say!("tidy      SKIPPED: subject lines of commits: {reason}");
-            add_skip("history", "xtask/src/tidy/commits.rs", "subject lines", &reason).environment()?;
+            skips::add("history", "xtask/src/tidy/commits.rs", "subject lines", &reason).environment()?;
         }
     }
     for fault in &faults {
