@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use frostline_sweep::args::{Backend, FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs, minutes};
 
-use crate::bench::measure::Suite;
+use crate::bench::suite::Suite;
 
 /// Frostline's commands.
 #[derive(Debug, Parser)]
@@ -87,7 +87,7 @@ pub(crate) struct StudyArgs {
 #[command(after_help = "\
 The sides run in separate processes, in turns, once per round; ratios are computed within a round. \
 Without --python only frostline's own figures are measured. The comparisons and their targets are in \
-xtask/src/bench/compare.rs; tests/peers/README.md says how to set up the peers.
+xtask/src/bench/comparisons.toml; tests/peers/README.md says how to set up the peers.
 
 Most of the time is the peer's: expect minutes per round for `steps`, more for `runs`, and hours for \
 `sweeps`.

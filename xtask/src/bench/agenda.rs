@@ -2,11 +2,15 @@
 //!
 //! A task that is needed by two rows is run once per round.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use anyhow::anyhow;
 
-use crate::bench::compare::{COMPARISONS, Comparison, DEVICE_POLICIES, Scale, Setting};
-use crate::bench::measure::Suite;
+use crate::bench::Pace;
+use crate::bench::compare::{Comparison, DEFINITIONS, Scale, Setting};
 use crate::bench::places::Encoder;
+use crate::bench::suite::Suite;
 use frostline_sweep::fault::{Blame as _, Result};
 
 /// The side that is measured.
@@ -24,7 +28,7 @@ pub(crate) struct Task {
     /// An index into the list of encoders.
     pub encoder: usize,
     pub setting: &'static Setting,
-    pub policies: &'static [&'static str],
+    pub policies: &'static [String],
     pub scale: &'static Scale,
 }
 
@@ -33,7 +37,7 @@ pub(crate) struct Task {
 pub(crate) struct Line {
     pub comparison: &'static Comparison,
     pub encoder: usize,
-    pub policies: &'static [&'static str],
+    pub policies: &'static [String],
     /// Indices into [`Agenda::tasks`].
     pub ours: usize,
     pub peer: usize,
@@ -53,7 +57,49 @@ impl Task {
             && self.encoder == other.encoder
             && self.setting.id == other.setting.id
             && self.policies == other.policies
-            && std::ptr::eq(self.scale, other.scale)
+            && self.scale == other.scale
+    }
+
+    /// The treebank of a measurement that reads one.
+    pub(crate) fn treebank(&self) -> &'static str {
+        self.scale.treebanks.values().next().expect("a scale has a treebank")
+    }
+
+    /// What the word `{name}` of a command stands for, if both sides have it.
+    pub(crate) fn value(
+        &self,
+        name: &str,
+        encoder: &Encoder,
+        treebank: &Path,
+        pace: &Pace,
+    ) -> Option<Vec<OsString>> {
+        let tagger = || encoder.tagger.as_ref().expect("taggers are trained before the rounds");
+        let number = match name {
+            "models" => return Some(vec![encoder.folder.parent().unwrap_or(Path::new(".")).into()]),
+            "encoder" => return Some(vec![encoder.folder.file_name().unwrap_or_default().into()]),
+            "model" => return Some(vec![encoder.folder.clone().into()]),
+            "treebank" => return Some(vec![treebank.into()]),
+            "tagger" => return Some(vec![tagger().into()]),
+            "tagger-model" => return Some(vec![tagger().join("model").into()]),
+            "flags" => return Some(self.setting.flags.iter().map(OsString::from).collect()),
+            "random-init" => {
+                return Some(encoder.random_init.then(|| "--random-init".into()).into_iter().collect());
+            }
+            "batch" => {
+                if self.scale.batch == 0 {
+                    pace.batch
+                } else {
+                    self.scale.batch
+                }
+            }
+            "first" => self.scale.first as u32,
+            "epochs" => self.scale.epochs,
+            "steps" => pace.steps,
+            "warmup" => pace.warmup,
+            "threads" => pace.threads,
+            _ => return None,
+        };
+        Some(vec![number.to_string().into()])
     }
 }
 
@@ -69,18 +115,18 @@ pub(crate) struct Only<'a> {
 impl Only<'_> {
     /// Checks that each name in these lists occurs in a comparison of the suites.
     fn check(&self, suites: &[Suite]) -> Result<()> {
-        let all = || COMPARISONS.iter().filter(|comparison| suites.contains(&comparison.suite));
-        let policies = all().flat_map(|comparison| comparison.policies).flat_map(|row| row.iter().copied());
-        known("policy", self.policies, policies.collect())?;
-        known("id", self.comparisons, all().map(|comparison| comparison.id).collect())
+        let all = || DEFINITIONS.comparisons.iter().filter(|comparison| suites.contains(&comparison.suite));
+        let policies = all().flat_map(|comparison| comparison.policies.iter().flatten());
+        known("policy", self.policies, policies.map(String::as_str).collect())?;
+        known("id", self.comparisons, all().map(|comparison| comparison.id.as_str()).collect())
     }
 
     fn takes(&self, comparison: &Comparison) -> bool {
-        self.comparisons.is_empty() || self.comparisons.iter().any(|id| id == comparison.id)
+        self.comparisons.is_empty() || self.comparisons.contains(&comparison.id)
     }
 
-    fn takes_row(&self, policies: &[&str]) -> bool {
-        let named = |name: &String| policies.contains(&name.as_str());
+    fn takes_row(&self, policies: &[String]) -> bool {
+        let named = |name: &String| policies.contains(name);
         self.policies.is_empty() || policies.is_empty() || self.policies.iter().any(named)
     }
 }
@@ -109,10 +155,11 @@ impl Agenda {
         let mut agenda = Self::default();
         for suite in suites {
             // A device's time is limited: all encoders with nothing frozen come before what freezing saves.
-            let policies = if *suite == Suite::Device { DEVICE_POLICIES } else { &[&[][..]] };
-            for row in policies.iter().filter(|row| only.takes_row(row)) {
-                let row: Vec<String> = row.iter().map(ToString::to_string).collect();
-                let only = if row.is_empty() { only } else { Only { policies: &row, ..only } };
+            let device = DEFINITIONS.comparisons.iter().find(|comparison| comparison.suite == Suite::Device);
+            let rows =
+                device.filter(|_| *suite == Suite::Device).map(|comparison| comparison.policies.as_slice());
+            for row in rows.unwrap_or(&[Vec::new()]).iter().filter(|row| only.takes_row(row)) {
+                let only = if row.is_empty() { only } else { Only { policies: row, ..only } };
                 for (place, encoder) in encoders.iter().enumerate() {
                     agenda.add(*suite, place, encoder, only);
                 }
@@ -131,29 +178,30 @@ impl Agenda {
     /// The rows of one suite and encoder, those of one policy side by side.
     fn add(&mut self, suite: Suite, place: usize, encoder: &Encoder, only: Only<'_>) {
         let fits = |comparison: &&Comparison| {
-            let asks = comparison.encoders.is_empty() || comparison.encoders.contains(&encoder.name.as_str());
+            let asks = comparison.encoders.is_empty() || comparison.encoders.contains(&encoder.name);
             // A run from random weights learns too little for its accuracy to be meaningful.
-            let whole = matches!(suite, Suite::Runs | Suite::ShortSweeps | Suite::Sweeps);
-            comparison.suite == suite && asks && only.takes(comparison) && !(whole && encoder.random_init)
+            let able = !(suite.is_whole() && encoder.random_init);
+            comparison.suite == suite && asks && only.takes(comparison) && able
         };
-        let mut seen: Vec<&[&str]> = Vec::new();
-        for policies in COMPARISONS.iter().filter(fits).flat_map(|comparison| comparison.policies) {
-            if seen.contains(policies) || !only.takes_row(policies) {
+        let all = || DEFINITIONS.comparisons.iter().filter(fits);
+        let mut seen: Vec<&[String]> = Vec::new();
+        for policies in all().flat_map(|comparison| &comparison.policies) {
+            if seen.contains(&policies.as_slice()) || !only.takes_row(policies) {
                 continue;
             }
             seen.push(policies);
             let of_it = |comparison: &&Comparison| comparison.policies.contains(policies);
-            for comparison in COMPARISONS.iter().filter(fits).filter(of_it) {
+            for comparison in all().filter(of_it) {
                 let task = |who, setting| Task {
                     who,
                     suite,
                     encoder: place,
                     setting,
                     policies,
-                    scale: comparison.scale,
+                    scale: comparison.scale(),
                 };
-                let ours = self.task(task(Who::Ours, comparison.ours));
-                let peer = self.task(task(Who::Peer, comparison.peer));
+                let ours = self.task(task(Who::Ours, comparison.ours()));
+                let peer = self.task(task(Who::Peer, comparison.peer()));
                 self.lines.push(Line { comparison, encoder: place, policies, ours, peer });
             }
         }
@@ -170,7 +218,10 @@ impl Agenda {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
+    use crate::bench::compare;
     use crate::bench::places::tests::encoder;
 
     fn shown(agenda: &Agenda) -> Vec<String> {
@@ -199,6 +250,39 @@ mod tests {
         );
         assert_eq!(agenda.lines.len(), 4);
         assert_eq!((agenda.lines[1].ours, agenda.lines[1].peer), (0, 2));
+    }
+
+    #[test]
+    fn commands_have_what_their_task_says() {
+        let encoders = [Encoder { tagger: Some("cell".into()), ..encoder("all-MiniLM-L6-v2", false) }];
+        let pace = Pace::of_a_test();
+        let shown = |suite, who| {
+            let agenda = Agenda::new(&[suite], &encoders, Only::default()).expect("an agenda");
+            let task = agenda.tasks.iter().rfind(|task| task.who == who).expect("a task");
+            let value = |name: &str| match name {
+                "policy" | "seed" | "device" | "backend" => Some(vec![name.to_uppercase().into()]),
+                name => task.value(name, &encoders[0], Path::new("DATA"), &pace),
+            };
+            let section = suite.section();
+            let command =
+                if who == Who::Ours { section.ours.as_deref().unwrap_or_default() } else { &section.peer };
+            let words = compare::words(command, &value);
+            words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            shown(Suite::Device, Who::Ours),
+            "bench step --models  --encoder all-MiniLM-L6-v2 --treebank DATA --policy POLICY --steps 2 --warmup 1 --batch 64 \
+             --threads 1 --backend BACKEND --first 0 --precision bf16"
+        );
+        assert_eq!(
+            shown(Suite::Runs, Who::Peer),
+            "hf_trainer.py --model all-MiniLM-L6-v2 --treebank DATA --policy POLICY --seed SEED --device DEVICE --batch 16 \
+             --threads 1 --first 2500 --epochs 5"
+        );
+        for suite in Suite::value_variants() {
+            assert!(shown(*suite, Who::Peer).contains(".py --"), "{suite:?}");
+            shown(*suite, Who::Ours);
+        }
     }
 
     #[test]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::bench::agenda::{Agenda, Only};
-use crate::bench::measure::Suite;
 use crate::bench::ours::Ours;
 use crate::bench::peer::Peer;
 use crate::bench::rounds::Rounds;
 use crate::bench::stored::{Measured, Row, SCHEMA};
+use crate::bench::suite::Suite;
 use crate::bench::{Pace, about, cores, keep_raw, machine, places, publish, raw, show, stored};
 use crate::limit::Limit;
 use frostline_sweep::fault::{Blame as _, Result};
@@ -137,7 +137,7 @@ mod tests {
         let agenda = Agenda::new(&[Suite::Device], &encoders, Only::default()).expect("an agenda");
         let shown = |line: &crate::bench::agenda::Line| {
             let batch = agenda.tasks[line.ours].scale.batch;
-            (line.encoder, line.policies.join(","), line.comparison.id, batch)
+            (line.encoder, line.policies.join(","), line.comparison.id.as_str(), batch)
         };
         let rows: Vec<_> = agenda.lines.iter().map(shown).collect();
         let mut expected = Vec::new();

@@ -9,7 +9,6 @@ mod device;
 mod grid;
 mod limits;
 mod machine;
-pub(crate) mod measure;
 mod ours;
 mod page;
 mod peer;
@@ -18,6 +17,7 @@ mod process;
 mod rounds;
 mod spread;
 mod stored;
+pub(crate) mod suite;
 mod tables;
 mod trace;
 
@@ -29,16 +29,15 @@ use clap::ValueEnum as _;
 
 pub(crate) use crate::bench::device::DeviceSteps;
 pub(crate) use crate::bench::machine::load;
-use crate::bench::measure::Suite;
-pub(crate) use crate::bench::ours::Scratch;
 pub(crate) use crate::bench::process::last_lines;
 
 use crate::args::BenchArgs;
-use crate::bench::agenda::{Agenda, Only, Task};
+use crate::bench::agenda::{Agenda, Only};
 use crate::bench::ours::Ours;
 use crate::bench::peer::Peer;
 use crate::bench::rounds::Rounds;
 use crate::bench::stored::{Machine, Measured, Run, SCHEMA};
+use crate::bench::suite::Suite;
 use crate::build::{Profile, prepare};
 use frostline_sweep::Ending;
 use frostline_sweep::Program;
@@ -64,10 +63,12 @@ pub(crate) struct Pace {
     pub limit: Limit,
 }
 
+#[cfg(test)]
 impl Pace {
-    /// Sentences of a task's steps.
-    pub(crate) const fn batch_of(&self, task: &Task) -> u32 {
-        if task.scale.batch == 0 { self.batch } else { task.scale.batch }
+    /// Two steps, once.
+    pub(crate) fn of_a_test() -> Self {
+        let limit = Limit::default();
+        Self { rounds: 1, steps: 2, warmup: 1, batch: 16, threads: 1, isa: None, peer_seeds: 1, limit }
     }
 }
 
@@ -196,7 +197,7 @@ fn about(runner: &Program) -> BTreeMap<String, String> {
 
 fn show(measured: &Measured) {
     for table in tables::tables(measured) {
-        say!("\n{}: {}\n{}", table.suite.title(), table.title, table.grid.plain().trim_end());
+        say!("\n{}: {}\n{}", table.suite.section().title, table.title, table.grid.plain().trim_end());
     }
     say!("");
 }
@@ -211,9 +212,7 @@ fn keep_raw(measured: &Measured, started: &str) -> anyhow::Result<()> {
 
 /// The file of this run's raw measurements.
 fn raw(started: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| workspace::root().join("target"));
-    target.join("bench").join(format!("bench-{started}.json"))
+    workspace::target().join("bench").join(format!("bench-{started}.json"))
 }
 
 /// Adds the new measurements to the stored ones, and renders the page.

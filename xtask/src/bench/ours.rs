@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Instant, SystemTime};
 
 use frostline_record::{Plan, Record, SCHEMA, Sweep};
+use tempfile::TempDir;
 
 use crate::bench::Pace;
 use crate::bench::agenda::{Agenda, Task};
-use crate::bench::compare::TAGGING;
+use crate::bench::compare::{scale, words};
 use crate::bench::limits::Profiled;
-use crate::bench::measure::{Measure, Suite};
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines, object};
 use crate::bench::stored::Figures;
+use crate::bench::suite::Suite;
 use crate::bench::trace;
 use crate::limit::Limit;
 use frostline_sweep::Program;
@@ -64,10 +64,10 @@ impl<'a> Ours<'a> {
     /// Why a task cannot be run with this runner, if it cannot.
     pub(crate) fn lacks(&self, task: &Task, encoder: &Encoder) -> Option<String> {
         match task.suite {
-            Suite::Steps | Suite::Device => missing(&self.help, task.setting.flags)
+            Suite::Steps | Suite::Device => missing(&self.help, &task.setting.flags)
                 .map(|flag| format!("the runner's `bench step` has no `{flag}` yet")),
             Suite::Reading | Suite::Tagging => None,
-            Suite::Starts | Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
+            _ => {
                 let text = plan(task, &encoder.folder.display().to_string(), self.pace.batch);
                 let mut plan = Plan::parse(&text, "the bench's plan").expect("the bench's own plan");
                 let bad = task.setting.plan.iter().find(|assignment| plan.assign(assignment).is_err());
@@ -84,35 +84,24 @@ impl<'a> Ours<'a> {
         treebank: &Path,
     ) -> std::result::Result<Answer, Refusal> {
         match task.suite {
-            Suite::Device => self.answer(&mut self.step(task, encoder, treebank)),
-            Suite::Steps => {
-                let mut answer = self.answer(&mut self.step(task, encoder, treebank))?;
-                if matches!(self.backend(), Backend::Flex | Backend::Amx) {
-                    let mut command = self.step(task, encoder, treebank);
+            Suite::Starts => self.starts(task, &encoder.with_weights(), treebank),
+            suite if suite.is_whole() => self.sweep(task, encoder, treebank),
+            suite => {
+                let mut answer = self.answer(&mut self.command(task, encoder, treebank))?;
+                if suite == Suite::Steps && matches!(self.backend(), Backend::Flex | Backend::Amx) {
+                    let mut command = self.command(task, encoder, treebank);
                     let profiled: Profiled = object(command.args(["--profile", "--json"]), self.limit())?;
                     answer.figures.extend(profiled.figures());
                 }
                 Ok(answer)
             }
-            Suite::Reading => {
-                self.answer(self.bench("read").args(folders(encoder)).arg("--treebank").arg(treebank))
-            }
-            Suite::Tagging => {
-                let tagger = encoder.tagger.as_ref().expect("taggers are trained before the rounds");
-                let mut command = self.bench("tag");
-                command.args(task.setting.flags).arg("--run").arg(tagger).arg("--treebank").arg(treebank);
-                command.args(["--threads", &self.pace.threads.to_string()]);
-                self.answer(command.args(["--backend", &self.runner.backend.to_string()]))
-            }
-            Suite::Starts => self.starts(task, &encoder.with_weights(), treebank),
-            Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => self.sweep(task, encoder, treebank),
         }
     }
 
     /// The machine's speed in matrix products, in Gflop/s; `None` if the runner cannot measure it.
     pub(crate) fn gemm_gflops(&self, precision: &str) -> Option<f64> {
-        let mut command = self.bench("gemm");
-        command.args(["--threads", &self.pace.threads.to_string()]);
+        let mut command = Command::new(&self.runner.path);
+        command.args(["bench", "gemm", "--threads", &self.pace.threads.to_string()]);
         command.args(["--backend", &self.runner.backend.to_string()]);
         if precision != "f32" {
             command.args(["--precision", precision]);
@@ -129,36 +118,24 @@ impl<'a> Ours<'a> {
         answer(command, self.limit())
     }
 
-    fn bench(&self, what: &str) -> Command {
+    /// The command of a task that is no sweep.
+    fn command(&self, task: &Task, encoder: &Encoder, treebank: &Path) -> Command {
+        let value = |name: &str| match name {
+            "policy" => Some(vec![task.policies.join(",").into()]),
+            "backend" => Some(vec![self.runner.backend.to_string().into()]),
+            name => task.value(name, encoder, treebank, self.pace),
+        };
         let mut command = Command::new(&self.runner.path);
-        command.args(["bench", what]);
-        command
-    }
-
-    fn step(&self, task: &Task, encoder: &Encoder, treebank: &Path) -> Command {
-        let mut command = self.bench("step");
-        command.args(folders(encoder)).arg("--treebank").arg(treebank);
-        command.args(["--policy", &task.policies.join(",")]);
-        command.args(["--steps", &self.pace.steps.to_string(), "--warmup", &self.pace.warmup.to_string()]);
-        command.args(["--batch", &self.pace.batch_of(task).to_string()]);
-        command.args(["--threads", &self.pace.threads.to_string()]);
-        command.args(["--backend", &self.runner.backend.to_string()]);
-        if encoder.random_init {
-            command.arg("--random-init");
-        }
-        if task.scale.first > 0 {
-            command.args(["--first", &task.scale.first.to_string()]);
-        }
-        command.args(task.setting.flags);
+        command.args(words(task.suite.section().ours.as_deref().unwrap_or_default(), &value));
         command
     }
 
     /// Runs a sweep from its plan to its report, in a folder that is removed afterwards.
     fn sweep(&self, task: &Task, encoder: &Encoder, treebank: &Path) -> std::result::Result<Answer, Refusal> {
-        let scratch = Scratch::new().map_err(|error| Refusal::Failed(error.to_string()))?;
-        let (records, wall_s) = self.cells(task, encoder, treebank, &scratch.0, &[])?;
+        let scratch = tempfile::tempdir().map_err(|error| Refusal::Failed(error.to_string()))?;
+        let (records, wall_s) = self.cells(task, encoder, treebank, scratch.path(), &[])?;
         let mut figures = summed(&records, wall_s);
-        figures.extend(trace::parts(&trace::spans(&scratch.0.join(TRACE)), wall_s));
+        figures.extend(trace::parts(&trace::spans(&scratch.path().join(TRACE)), wall_s));
         Ok(Answer { figures, ..Answer::default() })
     }
 
@@ -169,12 +146,12 @@ impl<'a> Ours<'a> {
         encoder: &Encoder,
         treebank: &Path,
     ) -> std::result::Result<Answer, Refusal> {
-        let scratch = Scratch::new().map_err(|error| Refusal::Failed(error.to_string()))?;
+        let scratch = tempfile::tempdir().map_err(|error| Refusal::Failed(error.to_string()))?;
         let mut figures = Figures::new();
-        for measure in [Measure::FirstStart, Measure::Start] {
-            let folder = scratch.0.join(measure.key());
+        for key in ["first_start_s", "start_s"] {
+            let folder = scratch.path().join(key);
             let mut command = self.sweep_command(task, encoder, treebank, &folder, &[])?;
-            command.env("FROSTLINE_CACHE", scratch.0.join("cache"));
+            command.env("FROSTLINE_CACHE", scratch.path().join("cache"));
             let trace = folder.join(TRACE);
             let (mut stepped, began) = (None, SystemTime::now());
             let output = self.limit().output_until(&mut command, || {
@@ -187,7 +164,7 @@ impl<'a> Ours<'a> {
                 Refusal::Failed(format!("the sweep took no step: {}", last_lines(&output.stderr)))
             })?;
             let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            figures.insert(measure.key().into(), stepped - began.as_secs_f64());
+            figures.insert(key.into(), stepped - began.as_secs_f64());
         }
         Ok(Answer { figures, ..Answer::default() })
     }
@@ -199,7 +176,7 @@ impl<'a> Ours<'a> {
         agenda: &Agenda,
         encoders: &mut [Encoder],
         treebanks: &BTreeMap<String, PathBuf>,
-    ) -> Result<Option<Scratch>> {
+    ) -> Result<Option<TempDir>> {
         let mut scratch = None;
         for task in &agenda.tasks {
             let encoder = &mut encoders[task.encoder];
@@ -212,15 +189,15 @@ impl<'a> Ours<'a> {
                 continue;
             }
             note!("train     a tagger on {} to measure with", encoder.name);
-            let task = &Task { scale: &TAGGING, ..*task };
+            let task = &Task { scale: scale("tagging"), ..*task };
             let kept = match &mut scratch {
                 Some(kept) => kept,
-                none => none.insert(Scratch::new().environment()?),
+                none => none.insert(tempfile::tempdir().environment()?),
             };
-            let folder = kept.0.join(task.encoder.to_string());
+            let folder = kept.path().join(task.encoder.to_string());
             let init = encoder.random_init.then_some("encoder.init=\"random\"");
             let set: Vec<&str> = init.into_iter().chain(["save.model=true"]).collect();
-            let treebank = &treebanks[task.scale.treebanks[0].1];
+            let treebank = &treebanks[task.treebank()];
             let made = self.cells(task, encoder, treebank, &folder, &set);
             let (records, _) = match made {
                 Ok(made) => made,
@@ -277,21 +254,21 @@ impl<'a> Ours<'a> {
         command.args(["--backend", &self.runner.backend.to_string(), "--jobs", "1", "--no-timing"]);
         command.args(["--threads", &self.pace.threads.to_string()]);
         command.arg("--data").arg(treebank.parent().unwrap_or(Path::new(".")));
-        command.args(task.setting.plan.iter().chain(set).flat_map(|assignment| ["--set", assignment]));
+        command.args(
+            task.setting
+                .plan
+                .iter()
+                .map(String::as_str)
+                .chain(set.iter().copied())
+                .flat_map(|assignment| ["--set", assignment]),
+        );
         Ok(command)
     }
 }
 
 /// The first option of a setting that is missing from a help text.
-fn missing(help: &str, flags: &'static [&'static str]) -> Option<&'static str> {
-    flags.iter().copied().find(|flag| !help.contains(flag))
-}
-
-/// The runner's arguments for an encoder: the parent folder, and the name of its folder there.
-fn folders(encoder: &Encoder) -> Vec<std::ffi::OsString> {
-    let parent = encoder.folder.parent().unwrap_or(Path::new("."));
-    let name = encoder.folder.file_name().unwrap_or_default();
-    vec!["--models".into(), parent.into(), "--encoder".into(), name.into()]
+fn missing<'a>(help: &str, flags: &'a [String]) -> Option<&'a String> {
+    flags.iter().find(|flag| !help.contains(*flag))
 }
 
 /// The plan of a whole run or sweep, before its setting's own assignments.
@@ -338,47 +315,22 @@ fn summed(records: &[Record], wall_s: f64) -> Figures {
     figures
 }
 
-/// A folder that is removed when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Scratch(pub PathBuf);
-
-impl Scratch {
-    pub(crate) fn new() -> std::io::Result<Self> {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let name = format!("frostline-bench-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bench::agenda::{Only, Who};
-    use crate::bench::compare::COMPARISONS;
     use crate::bench::places::tests::encoder;
     use frostline_record::Switch;
 
     #[test]
     fn an_option_the_runner_lacks_is_named() {
         let help = "--steps <N>\n--precision <P>  [possible values: f32]";
-        assert_eq!(missing(help, &["--precision", "bf16"]), Some("bf16"));
-        assert_eq!(missing(help, &["--prefix-cache"]), Some("--prefix-cache"));
-        assert_eq!(missing(help, &[]), None);
-    }
-
-    #[test]
-    fn a_second_scratch_leaves_the_first_alone() {
-        let [first, second] = [(); 2].map(|()| Scratch::new().expect("a folder"));
-        assert!(first.0 != second.0 && first.0.is_dir());
+        let missing = |flags: &[&str]| {
+            missing(help, &flags.iter().map(ToString::to_string).collect::<Vec<_>>()).cloned()
+        };
+        assert_eq!(missing(&["--precision", "bf16"]).as_deref(), Some("bf16"));
+        assert_eq!(missing(&["--prefix-cache"]).as_deref(), Some("--prefix-cache"));
+        assert_eq!(missing(&[]), None);
     }
 
     #[test]
@@ -395,6 +347,5 @@ mod tests {
             assert_eq!((cells[0].data.first, cells[0].train.epochs), (scale.first, scale.epochs));
             assert_eq!((cells[0].train.batch, cells[0].eval.baselines), (8, Switch::Off));
         }
-        assert!(COMPARISONS.iter().any(|comparison| comparison.suite == Suite::Runs));
     }
 }

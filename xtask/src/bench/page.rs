@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::bench::compare::SETTINGS;
-use crate::bench::measure::Suite;
+use crate::bench::compare::described;
 use crate::bench::spread::figure;
 use crate::bench::stored::{Measured, Processor, Run};
+use crate::bench::suite::Suite;
 use crate::bench::tables::{letter, peak, tables};
 
 /// Known advantages of either side.
@@ -27,8 +27,9 @@ pub(crate) fn render(measured: &Measured) -> String {
     for table in tables(measured) {
         if suite != Some(table.suite) {
             page.truncate(page.trim_end().len());
-            let _ = write!(page, "\n\n## {}\n\n{}\n", table.suite.title(), about(table.suite));
-            if matches!(table.suite, Suite::Runs | Suite::ShortSweeps | Suite::Sweeps) {
+            let section = table.suite.section();
+            let _ = write!(page, "\n\n## {}\n\n{}\n", section.title, section.about);
+            if table.suite.is_whole() {
                 page.push_str(SPANS);
             }
             suite = Some(table.suite);
@@ -37,7 +38,7 @@ pub(crate) fn render(measured: &Measured) -> String {
     }
     page.truncate(page.trim_end().len());
     page.push_str("\n\n## Settings\n\n");
-    for setting in SETTINGS {
+    for setting in described() {
         let flags = setting.flags.join(" ");
         let flags = if flags.is_empty() { String::new() } else { format!(" (`{flags}`)") };
         let _ = writeln!(page, "- `{}`{flags}: {}", setting.id, setting.means);
@@ -130,55 +131,6 @@ fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
         let _ = writeln!(page, "- {check}");
     }
     page.push('\n');
-}
-
-/// The description of a section.
-fn about(suite: Suite) -> &'static str {
-    match suite {
-        Suite::Steps => {
-            "Full training steps on UD English EWT: fetching the batch, forward, backward, clipping, AdamW. The\n\
-             mean over the timed steps of each process; the median over rounds is shown.\n\n\
-             *Share of a step's limit* is from `frostline bench step --profile` in the same run, which measures the peak of\n\
-             products and the memory's rate between its steps. At its limit, each operation takes as long as its products at\n\
-             that peak, or its reading and writing at that rate, one operation after the other and nothing else, but AdamW\n\
-             overlaps the next step on half of the threads; what is faster than memory, since it is in a cache, counts as it\n\
-             was. Attention's products are in f32. *Share of peak at the limit* is that of such a step, the most that can be\n\
-             reached. A row shows one round, that with the median share."
-        }
-        Suite::Device => {
-            "Full training steps on UD English EWT on a GPU, whose work is waited for at the end of each step; the peer on the\n\
-             same GPU. `cargo xtask device` first compares what the GPU computes with a processor, and takes at most ten minutes\n\
-             ([developing](development.md#on-a-gpu)). A step of DistilBERT with nothing frozen is 201 kernels, 1 upload and\n\
-             no wait; `crates/frostline-train/tests/device` counts them in CI and holds a step to 270."
-        }
-        Suite::Reading => "The train file of UD English EWT, the best of a few passes in each process.",
-        Suite::Tagging => {
-            "The test file of UD English EWT, tagged by one and the same model: a short run's, saved as a Hugging\n\
-             Face folder. From words to tags, subwords included, after a warm-up; loading is not timed. The peer's\n\
-             figure is that of its fastest batch size of 8, 16 and 32, ours that of one pass."
-        }
-        Suite::Starts => {
-            "From the start of `frostline sweep` with one cell, or of the peer's script, to the start of the first\n\
-             training step, on the first 2,500 sentences of UD English EWT. All files are in the system's cache. The first\n\
-             time, our own cache is empty; it keeps the aligned corpus and the hashes of weights. The peer keeps nothing\n\
-             and has one figure for both tables. An encoder without weights is first trained from random ones and saved, so\n\
-             that both sides read weights from a file."
-        }
-        Suite::Runs => {
-            "Five epochs over the first 2,500 sentences of UD English EWT, dev scored after each, from the start of\n\
-             the process to its end. The accuracy is the study's own: over label positions."
-        }
-        Suite::ShortSweeps => {
-            "As a whole sweep, so cut that a peer needs minutes rather than hours, with one seed: the study's policies\n\
-             in both languages with one epoch in place of five; those that freeze the embeddings too with all five,\n\
-             on English alone."
-        }
-        Suite::Sweeps => {
-            "All policies of the row on UD English EWT and UD Naija NSC, first 2,500 sentences, five epochs: the\n\
-             study's policies with one seed, those that freeze the embeddings too with three. One sweep against one\n\
-             process per cell, which is how the study's script is used."
-        }
-    }
 }
 
 #[cfg(test)]

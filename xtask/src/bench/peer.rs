@@ -8,10 +8,11 @@ use anyhow::anyhow;
 
 use crate::bench::Pace;
 use crate::bench::agenda::Task;
-use crate::bench::measure::{Measure, Suite};
+use crate::bench::compare::words;
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines};
 use crate::bench::stored::Figures;
+use crate::bench::suite::Suite;
 use crate::workspace;
 use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
@@ -103,62 +104,58 @@ impl<'a> Peer<'a> {
         encoder: &Encoder,
         treebank: impl Fn(&str) -> PathBuf,
     ) -> std::result::Result<Answer, Refusal> {
-        let first = treebank(task.scale.treebanks[0].1);
-        match task.suite {
-            Suite::Steps | Suite::Device => {
-                let mut command = self.trainer(task, encoder, &first, task.policies[0], task.scale.seeds[0]);
-                command.args(["--steps", &self.pace.steps.to_string()]);
-                self.answer(command.args(["--warmup", &self.pace.warmup.to_string()]))
-            }
-            Suite::Reading => {
-                let mut command = self.script("reading.py");
-                // As often as our side, whose best time counts too.
-                command.args(["--repeats", "5"]);
-                self.answer(command.arg("--model").arg(&encoder.folder).arg("--treebank").arg(&first))
-            }
-            Suite::Tagging => {
-                let tagger = encoder.tagger.as_ref().expect("taggers are trained before the rounds");
-                let mut command = self.script("pipeline.py");
-                command.arg("--model").arg(tagger.join("model")).arg("--treebank").arg(&first);
-                command.args(["--threads", &self.pace.threads.to_string(), "--device", self.device]);
-                self.answer(command.args(task.setting.flags))
-            }
-            Suite::Starts => {
-                let encoder = encoder.with_weights();
-                let mut command = self.trainer(task, &encoder, &first, task.policies[0], task.scale.seeds[0]);
-                let mut answer = self.answer(command.arg("--start"))?;
+        if !task.suite.is_whole() {
+            let starts = task.suite == Suite::Starts;
+            let encoder = if starts { &encoder.with_weights() } else { encoder };
+            let policy = task.policies.first().map(String::as_str).unwrap_or_default();
+            let seed = task.scale.seeds[0];
+            let mut answer =
+                self.answer(&mut self.command(task, encoder, &treebank(task.treebank()), policy, seed))?;
+            if starts {
                 // It keeps nothing that a second start could use.
-                let first = answer.figures.get(Measure::Start.key()).copied();
-                answer.figures.extend(first.map(|first| (Measure::FirstStart.key().to_string(), first)));
-                Ok(answer)
+                let first = answer.figures.get("start_s").copied();
+                answer.figures.extend(first.map(|first| ("first_start_s".to_string(), first)));
             }
-            Suite::Runs | Suite::ShortSweeps | Suite::Sweeps => {
-                let (mut all, seeds) = (Vec::new(), task.scale.seeds);
-                let measured = seeds.len().min(self.pace.peer_seeds);
-                for seed in &seeds[..measured] {
-                    for (_, name) in task.scale.treebanks {
-                        for policy in task.policies {
-                            let mut command = self.trainer(task, encoder, &treebank(name), policy, *seed);
-                            command.args(["--epochs", &task.scale.epochs.to_string()]);
-                            let started = Instant::now();
-                            let mut one = self.answer(&mut command)?;
-                            let wall_s = started.elapsed().as_secs_f64();
-                            note!("peer      {name}  {policy}  seed {seed}  [{}]", clock(wall_s));
-                            one.figures.insert("wall_s".into(), wall_s);
-                            all.push(one);
-                        }
-                    }
+            return Ok(answer);
+        }
+        let (mut all, seeds) = (Vec::new(), &task.scale.seeds);
+        let measured = seeds.len().min(self.pace.peer_seeds);
+        for seed in &seeds[..measured] {
+            for name in task.scale.treebanks.values() {
+                for policy in task.policies {
+                    let mut command = self.command(task, encoder, &treebank(name), policy, *seed);
+                    let started = Instant::now();
+                    let mut one = self.answer(&mut command)?;
+                    let wall_s = started.elapsed().as_secs_f64();
+                    note!("peer      {name}  {policy}  seed {seed}  [{}]", clock(wall_s));
+                    one.figures.insert("wall_s".into(), wall_s);
+                    all.push(one);
                 }
-                Ok(summed(all, seeds.len() as f64 / measured as f64))
             }
         }
+        Ok(summed(all, seeds.len() as f64 / measured as f64))
     }
 
     fn answer(&self, command: &mut Command) -> std::result::Result<Answer, Refusal> {
         answer(command, &self.pace.limit)
     }
 
-    fn script(&self, name: &str) -> Command {
+    /// The script of a task with its arguments.
+    fn command(&self, task: &Task, encoder: &Encoder, treebank: &Path, policy: &str, seed: u64) -> Command {
+        let value = |name: &str| match name {
+            "policy" => Some(vec![policy.into()]),
+            "seed" => Some(vec![seed.to_string().into()]),
+            "device" => Some(vec![self.device.into()]),
+            name => task.value(name, encoder, treebank, self.pace),
+        };
+        let words = words(&task.suite.section().peer, &value);
+        let mut command = self.python();
+        command.arg(workspace::root().join("tests/peers").join(&words[0])).args(&words[1..]);
+        command
+    }
+
+    /// Python with the variables that make both sides equal.
+    fn python(&self) -> Command {
         let mut command = Command::new(&self.python);
         command.envs(self.held_to.iter().copied());
         if self.device == "cuda" {
@@ -167,23 +164,6 @@ impl<'a> Peer<'a> {
             let one = one_gpu(&visible.unwrap_or_default(), &asked.unwrap_or_default());
             command.env("CUDA_VISIBLE_DEVICES", one);
         }
-        command.arg(workspace::root().join("tests").join("peers").join(name));
-        command
-    }
-
-    fn trainer(&self, task: &Task, encoder: &Encoder, treebank: &Path, policy: &str, seed: u64) -> Command {
-        let mut command = self.script("hf_trainer.py");
-        command.arg("--model").arg(&encoder.folder).arg("--treebank").arg(treebank);
-        command.args(["--policy", policy, "--seed", &seed.to_string(), "--device", self.device]);
-        command.args(["--batch", &self.pace.batch_of(task).to_string()]);
-        command.args(["--threads", &self.pace.threads.to_string()]);
-        if task.scale.first > 0 {
-            command.args(["--first", &task.scale.first.to_string()]);
-        }
-        if encoder.random_init {
-            command.arg("--random-init");
-        }
-        command.args(task.setting.flags);
         command
     }
 }
@@ -223,16 +203,10 @@ fn summed(all: Vec<Answer>, times: f64) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limit::Limit;
-
-    fn pace() -> Pace {
-        let limit = Limit::default();
-        Pace { rounds: 1, steps: 2, warmup: 1, batch: 16, threads: 1, isa: None, peer_seeds: 1, limit }
-    }
 
     #[test]
     fn a_python_that_is_not_there_says_what_to_do() {
-        let pace = pace();
+        let pace = Pace::of_a_test();
         let fault = Peer::new(Path::new("no/such/python"), &pace).expect_err("no Python");
         assert_eq!(fault.code, frostline_sweep::fault::ENVIRONMENT);
         let text = fault.error.to_string();
@@ -244,7 +218,7 @@ mod tests {
     #[test]
     fn a_python_without_the_packages_says_so() {
         // `false` always ends with code 1, as a Python without the packages does.
-        let pace = pace();
+        let pace = Pace::of_a_test();
         let fault = Peer::new(Path::new("false"), &pace).expect_err("no packages");
         assert_eq!(fault.code, frostline_sweep::fault::ENVIRONMENT);
         assert!(fault.error.to_string().contains("lacks packages that the peers need"), "{:#}", fault.error);
@@ -253,7 +227,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_gpu_is_not_compared_with_a_processor() {
-        let pace = pace();
+        let pace = Pace::of_a_test();
         // `true` prints nothing, and so names no GPU.
         let peer = Peer::new(Path::new("true"), &pace).expect("it ends with code 0");
         let fault = peer.gpu(Backend::Cuda).expect_err("no GPU");
@@ -267,9 +241,9 @@ mod tests {
     fn the_peer_has_the_instructions_that_ours_has() {
         // `true` ends with code 0, as a Python with the packages does.
         let held = |isa: Option<&str>| {
-            let pace = Pace { isa: isa.map(String::from), ..pace() };
+            let pace = Pace { isa: isa.map(String::from), ..Pace::of_a_test() };
             let peer = Peer::new(Path::new("true"), &pace)?;
-            Ok::<_, frostline_sweep::fault::Fault>(peer.script("hf_trainer.py").get_envs().count())
+            Ok::<_, frostline_sweep::fault::Fault>(peer.python().get_envs().count())
         };
         assert_eq!(held(None).expect("nothing is asked"), 0);
         assert_eq!(held(Some("avx2")).expect("PyTorch can be held to it"), 3);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use frostline_assets::Places;
 
-use crate::bench::compare::{COMPARISONS, ENCODERS};
-use crate::bench::measure::Suite;
+use crate::bench::compare::DEFINITIONS;
+use crate::bench::suite::Suite;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 
 /// An encoder's folder.
@@ -42,11 +42,12 @@ pub(crate) fn encoders(names: &[String], models: Option<&PathBuf>) -> Result<Vec
     if !names.is_empty() {
         return names.iter().map(|name| encoder(&places, name).environment()).collect();
     }
-    let found: Vec<Encoder> = ENCODERS.iter().filter_map(|name| encoder(&places, name).ok()).collect();
+    let found: Vec<Encoder> =
+        DEFINITIONS.encoders.iter().filter_map(|name| encoder(&places, name).ok()).collect();
     if found.is_empty() {
         return environment(format!(
             "neither {} is in the models folder or the cache; give --models DIR, or --encoder NAME for another",
-            ENCODERS.join(" nor ")
+            DEFINITIONS.encoders.join(" nor ")
         ));
     }
     Ok(found)
@@ -70,16 +71,16 @@ fn encoder(places: &Places, name: &str) -> anyhow::Result<Encoder> {
 /// The treebank folders that these suites read, by name.
 pub(crate) fn treebanks(data: Option<&PathBuf>, suites: &[Suite]) -> Result<BTreeMap<String, PathBuf>> {
     let places = Places::new(data.cloned(), None);
-    let read = COMPARISONS.iter().filter(|comparison| suites.contains(&comparison.suite));
+    let read = DEFINITIONS.comparisons.iter().filter(|comparison| suites.contains(&comparison.suite));
     let mut folders = BTreeMap::new();
-    for (_, name) in read.flat_map(|comparison| comparison.scale.treebanks) {
-        if folders.contains_key(*name) {
+    for name in read.flat_map(|comparison| comparison.scale().treebanks.values()) {
+        if folders.contains_key(name) {
             continue;
         }
         let found = places.treebank(name).environment()?;
         let train = Path::new(&found.sources["train"].path);
         let folder = train.parent().unwrap_or(Path::new("."));
-        folders.insert(name.to_string(), std::path::absolute(folder).environment()?);
+        folders.insert(name.clone(), std::path::absolute(folder).environment()?);
     }
     Ok(folders)
 }

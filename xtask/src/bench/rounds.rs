@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::bench::agenda::{Agenda, Task, Who};
-use crate::bench::measure::Suite;
+use crate::bench::compare;
 use crate::bench::ours::Ours;
 use crate::bench::peer::Peer;
 use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal};
 use crate::bench::spread::figure;
 use crate::bench::stored::{Figures, Row, Side};
+use crate::bench::suite::Suite;
 use frostline_sweep::note;
 use frostline_sweep::units::clock;
 
@@ -88,9 +89,9 @@ impl<'a> Rounds<'a> {
             let took = clock(started.elapsed().as_secs_f64());
             match outcome {
                 Ok(answer) => {
-                    let first = task.suite.measures()[0];
-                    let value = figure(answer.figures[first.key()]);
-                    note!("round {number}/{of}  {name}  {value} {}  [{took}]", first.unit());
+                    let first = task.suite.measures().next().expect("a suite has figures");
+                    let (value, unit) = (figure(answer.figures[first]), &compare::measure(first).unit);
+                    note!("round {number}/{of}  {name}  {value} {unit}  [{took}]");
                     self.states[at].rounds.push(answer.figures);
                     if task.who == Who::Peer {
                         self.versions.extend(answer.words);
@@ -116,7 +117,7 @@ impl<'a> Rounds<'a> {
         let folder = |name: &str| self.treebanks[name].clone();
         match (task.who, self.peer) {
             (Who::Peer, Some(peer)) => peer.measure(task, encoder, folder),
-            _ => self.ours.measure(task, encoder, &folder(task.scale.treebanks[0].1)),
+            _ => self.ours.measure(task, encoder, &folder(task.treebank())),
         }
     }
 
@@ -125,7 +126,8 @@ impl<'a> Rounds<'a> {
         let runs = |(task, state): (&'a Task, &State)| {
             // No share of it is shown of these.
             let counts = !matches!(task.suite, Suite::Reading | Suite::Device | Suite::Starts);
-            (task.who == Who::Ours && counts && state.note.is_none()).then_some(task.setting.precision)
+            (task.who == Who::Ours && counts && state.note.is_none())
+                .then_some(task.setting.precision.as_str())
         };
         let mut precisions: Vec<&str> = self.agenda.tasks.iter().zip(&self.states).filter_map(runs).collect();
         precisions.sort_unstable();
@@ -146,8 +148,8 @@ impl<'a> Rounds<'a> {
         for (task, _) in left {
             let name = format!("{}  {}", self.encoders[task.encoder].name, task.policies.join(","));
             match texts.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, settings)) => settings.push(task.setting.id),
-                None => texts.push((name, vec![task.setting.id])),
+                Some((_, settings)) => settings.push(&task.setting.id),
+                None => texts.push((name, vec![&task.setting.id])),
             }
         }
         texts.into_iter().map(|(name, settings)| format!("{name}  {}", settings.join("; "))).collect()
@@ -174,8 +176,8 @@ impl<'a> Rounds<'a> {
         let side = |at: usize| {
             let (task, state) = (&self.agenda.tasks[at], &self.states[at]);
             Side {
-                setting: task.setting.id.into(),
-                precision: task.setting.precision.into(),
+                setting: task.setting.id.clone(),
+                precision: task.setting.precision.clone(),
                 rounds: state.rounds.clone(),
                 note: state.note.clone(),
                 failed: state.failed,
@@ -185,7 +187,7 @@ impl<'a> Rounds<'a> {
         lines
             .map(|line| Row {
                 suite: line.comparison.suite,
-                comparison: line.comparison.id.into(),
+                comparison: line.comparison.id.clone(),
                 encoder: self.encoders[line.encoder].name.clone(),
                 random_init: self.encoders[line.encoder].random_init,
                 backend: self.ours.backend(),
@@ -206,9 +208,9 @@ fn without_paths(text: &str) -> String {
 
 /// Checks that no figure is missing from a process's output.
 fn complete(task: &Task, answer: Answer) -> Result<Answer, Refusal> {
-    let absent = task.suite.measures().iter().find(|measure| !answer.figures.contains_key(measure.key()));
+    let absent = task.suite.measures().find(|key| !answer.figures.contains_key(*key));
     match absent {
-        Some(measure) => Err(Refusal::Failed(format!("its output lacks `{}`", measure.key()))),
+        Some(key) => Err(Refusal::Failed(format!("its output lacks `{key}`"))),
         None => Ok(answer),
     }
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::bench::compare::Comparison;
-use crate::bench::measure::Suite;
+use crate::bench::compare::{self, DEFINITIONS};
+use crate::bench::suite::Suite;
 use frostline_sweep::args::Backend;
 
 /// The schema number of the file.
@@ -84,7 +84,7 @@ pub(crate) struct Machine {
 pub(crate) struct Row {
     /// The section it belongs to.
     pub suite: Suite,
-    /// [`Comparison::id`].
+    /// The id of its comparison.
     pub comparison: String,
     /// The encoder.
     pub encoder: String,
@@ -145,10 +145,10 @@ impl Run {
 
 impl Row {
     /// Ratios of a figure, one per round in which both sides have it.
-    pub(crate) fn ratios(&self, measure: super::measure::Measure) -> Vec<f64> {
-        let key = measure.key();
+    pub(crate) fn ratios(&self, key: &str) -> Vec<f64> {
         let both = self.ours.rounds.iter().zip(&self.peer.rounds);
-        both.filter_map(|(ours, peer)| Some(measure.ratio(*ours.get(key)?, *peer.get(key)?))).collect()
+        let ratio = |ours: f64, peer: f64| compare::measure(key).ratio(ours, peer);
+        both.filter_map(|(ours, peer)| Some(ratio(*ours.get(key)?, *peer.get(key)?))).collect()
     }
 
     /// Whether it measures the same as another row.
@@ -240,8 +240,8 @@ fn poorer(new: &Row, old: &Row) -> bool {
 
 /// Suites in order, in them encoders, in these the comparisons as listed.
 fn order(row: &Row) -> (Suite, String, usize, usize) {
-    let comparisons = super::compare::COMPARISONS;
-    let at = comparisons.iter().position(|found: &Comparison| found.id == row.comparison);
+    let comparisons = &DEFINITIONS.comparisons;
+    let at = comparisons.iter().position(|found| found.id == row.comparison);
     let policy = at
         .and_then(|at| comparisons[at].policies.iter().position(|policies| policies.join(",") == row.policy));
     (row.suite, row.encoder.clone(), at.unwrap_or(usize::MAX), policy.unwrap_or(usize::MAX))
@@ -316,7 +316,7 @@ pub(crate) mod tests {
     #[test]
     fn ratios_are_taken_round_by_round() {
         let row = row("a", "none", &[100.0, 200.0, 100.0], &[400.0, 800.0]);
-        assert_eq!(row.ratios(super::super::measure::Measure::Step), [4.0, 4.0]);
+        assert_eq!(row.ratios("step_ms_mean"), [4.0, 4.0]);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use clap::ValueEnum as _;
 
-use crate::bench::compare::bar_of;
+use crate::bench::compare::{self, bar_of};
 use crate::bench::grid::Grid;
 use crate::bench::limits;
-use crate::bench::measure::{Measure, Suite};
 use crate::bench::spread::{Spread, figure};
 use crate::bench::stored::{Measured, Row, Run, Side};
+use crate::bench::suite::Suite;
 use crate::bench::trace;
 use frostline_sweep::args::Backend;
 
@@ -29,10 +29,10 @@ pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
             continue;
         }
         let compared = rows.iter().any(|row| !row.peer.rounds.is_empty());
-        for measure in suite.measures() {
-            let title = format!("{}, {}", measure.title(), measure.unit());
-            let grid =
-                if compared { ratios(measured, &rows, *measure) } else { alone(measured, &rows, *measure) };
+        for key in suite.measures() {
+            let measure = compare::measure(key);
+            let title = format!("{}, {}", measure.title, measure.unit);
+            let grid = if compared { ratios(measured, &rows, key) } else { alone(measured, &rows, key) };
             tables.push(Table { suite, title, grid });
         }
         let grid = shares_of_peak(measured, suite, &rows);
@@ -58,18 +58,18 @@ pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
 }
 
 /// Both sides' medians and their ratio, with its bar.
-fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
+fn ratios(measured: &Measured, rows: &[&Row], key: &str) -> Grid {
     let heads =
         ["encoder", "frozen", "ours", "peer", "ours>", "peer>", "ratio (least to most)>", "bar, aim>"];
     let mut grid = Grid::new(heads.into_iter().chain(["", "machine", "run>"]));
     for row in rows {
-        let ratio = Spread::of(row.ratios(measure));
+        let ratio = Spread::of(row.ratios(key));
         // Some bars are for two cores, the others for a GPU.
         let on_gpu = matches!(row.backend, Backend::Cuda | Backend::Wgpu);
         let isa = measured.runs.get(&row.run).map_or("", |run| run.processor().isa);
-        let bar = bar_of(&row.comparison, measure, &row.policy, &row.encoder, isa)
+        let bar = bar_of(&row.comparison, key, &row.policy, &row.encoder, isa)
             .filter(|_| on_gpu == (row.suite == Suite::Device));
-        let own = Spread::of(row.ours.all(measure.key()));
+        let own = Spread::of(row.ours.all(key));
         let medians = [own, ratio].map(|found| found.map(|spread| spread.median));
         let verdict = bar.map_or("", |bar| bar.verdict(medians[0], medians[1]));
         let notes = [&row.ours.note, &row.peer.note].into_iter().flatten();
@@ -79,8 +79,8 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
             policy(row),
             ours(row),
             row.peer.setting.clone(),
-            median(&row.ours, measure.key()),
-            median(&row.peer, measure.key()),
+            median(&row.ours, key),
+            median(&row.peer, key),
             ratio.map_or_else(dash, |ratio| ratio.times()),
             bar.map_or_else(String::new, |bar| bar.shown()),
             remarks.collect::<Vec<_>>().join("; "),
@@ -92,10 +92,10 @@ fn ratios(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
 }
 
 /// Our own figures, if there is no peer.
-fn alone(measured: &Measured, rows: &[&Row], measure: Measure) -> Grid {
+fn alone(measured: &Measured, rows: &[&Row], key: &str) -> Grid {
     let mut grid = Grid::new(["encoder", "frozen", "ours", "median>", "least to most>", "", "machine"]);
     for row in unique(measured, rows) {
-        let spread = Spread::of(row.ours.all(measure.key()));
+        let spread = Spread::of(row.ours.all(key));
         grid.push(vec![
             encoder(row),
             policy(row),
@@ -123,16 +123,18 @@ fn unique<'a>(measured: &Measured, rows: &[&'a Row]) -> Vec<&'a Row> {
 
 /// Our speed as a share of the machine's peak in matrix products of the same precision, where a suite counts its work.
 fn shares_of_peak(measured: &Measured, suite: Suite, rows: &[&Row]) -> Grid {
-    let (measure, work_key, heads) = match suite {
-        Suite::Steps => (Measure::Step, "gflop_per_step", ["ms per step>", "Gflop per step>"]),
-        Suite::Tagging => (Measure::Tag, "gflop_per_sentence", ["sentences/s>", "Gflop per sentence>"]),
+    let (key, work_key, heads) = match suite {
+        Suite::Steps => ("step_ms_mean", "gflop_per_step", ["ms per step>", "Gflop per step>"]),
+        Suite::Tagging => {
+            ("tag_sentences_per_s", "gflop_per_sentence", ["sentences/s>", "Gflop per sentence>"])
+        }
         _ => return Grid::new([]),
     };
     let heads = ["encoder", "frozen", "ours"].into_iter().chain(heads);
     let mut grid =
         Grid::new(heads.chain(["Gflop/s>", "GEMM peak, Gflop/s>", "share of peak, %>", "machine"]));
     for row in unique(measured, rows) {
-        let found = Spread::of(row.ours.all(measure.key()));
+        let found = Spread::of(row.ours.all(key));
         let work = Spread::of(row.ours.all(work_key));
         let (Some(found), Some(work)) = (found, work) else {
             continue;
@@ -171,7 +173,7 @@ fn parts_of_time(measured: &Measured, rows: &[&Row]) -> Grid {
     let heads = heads.chain(trace::PARTS.iter().map(|(head, ..)| *head)).chain(["machine"]);
     let mut grid = Grid::new(heads);
     for row in unique(measured, rows) {
-        let keys = || [Measure::Wall.key()].into_iter().chain(trace::PARTS.iter().map(|(_, key, _)| *key));
+        let keys = || ["wall_s"].into_iter().chain(trace::PARTS.iter().map(|(_, key, _)| *key));
         if keys().all(|key| row.ours.all(key).next().is_some()) {
             let names = [encoder(row), policy(row), ours(row)].into_iter();
             let all = names.chain(keys().map(|key| median(&row.ours, key))).chain([machine(measured, row)]);

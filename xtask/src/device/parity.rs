@@ -13,7 +13,7 @@ use frostline_sweep::Program;
 use frostline_sweep::args::Backend;
 use frostline_sweep::units::grouped;
 
-use crate::bench::{Scratch, last_lines};
+use crate::bench::last_lines;
 use crate::limit::Limit;
 
 /// What is run on both, of the embedded demo: one seed, and policies of which nothing, most and all of the encoder is
@@ -62,10 +62,10 @@ pub(super) fn sum(compared: &[Compared]) -> String {
 /// # Errors
 /// If a cell fails, or what it left is not complete.
 pub(super) fn compare(runner: &Program, limit: &Limit) -> anyhow::Result<Option<Vec<Compared>>> {
-    let scratch = Scratch::new().context("no folder can be made")?;
+    let scratch = tempfile::tempdir().context("no folder can be made")?;
     let mut folders = Vec::new();
     for (name, backend) in [("device", runner.backend), ("flex", Backend::Flex)] {
-        let Some(folder) = cells(runner, backend, scratch.0.join(name), limit)? else { return Ok(None) };
+        let Some(folder) = cells(runner, backend, scratch.path().join(name), limit)? else { return Ok(None) };
         folders.push(folder);
     }
     between(&folders[0], &folders[1]).map(Some)
