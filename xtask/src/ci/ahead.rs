@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::call::Call;
-use crate::limit::Limit;
+use frostline_bench::Limit;
 use frostline_sweep::say;
 use frostline_sweep::units::clock;
 

@@ -14,11 +14,11 @@ use anyhow::Context as _;
 
 use super::outcome::Outcome;
 use super::venv::{environment, succeeds};
-use crate::limit::Limit;
 use crate::marks::{self, Mark};
 use crate::tidy::docs::is_page;
 use crate::tidy::files_of_the_project;
 use crate::{markdown, workspace};
+use frostline_bench::Limit;
 use frostline_sweep::say;
 use frostline_sweep::units::{clock, counted};
 

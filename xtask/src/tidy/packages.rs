@@ -5,8 +5,8 @@ use std::path::{Component, Path};
 
 use toml::{Table, Value};
 
-/// Crates below `crates/` that are not published.
-const UNPUBLISHED: [&str; 1] = ["frostline-testing"];
+/// Crates that others use and that are not published.
+const UNPUBLISHED: [&str; 2] = ["frostline-bench", "frostline-testing"];
 
 /// The files of licences that a package contains.
 pub(crate) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];

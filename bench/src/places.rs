@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use frostline_assets::Places;
 
-use crate::bench::compare::DEFINITIONS;
-use crate::bench::suite::Suite;
+use crate::compare::DEFINITIONS;
+use crate::suite::Suite;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 
 /// An encoder's folder.

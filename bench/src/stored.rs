@@ -9,8 +9,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::bench::compare::{self, DEFINITIONS};
-use crate::bench::suite::Suite;
+use crate::compare::{self, DEFINITIONS};
+use crate::suite::Suite;
 use frostline_sweep::args::Backend;
 
 /// The schema number of the file.

@@ -3,9 +3,9 @@
 
 use serde::Deserialize;
 
-use crate::bench::grid::Grid;
-use crate::bench::spread::figure;
-use crate::bench::stored::{Figures, Side};
+use crate::grid::Grid;
+use crate::spread::figure;
+use crate::stored::{Figures, Side};
 
 /// What is read of a step's profile.
 #[derive(Debug, Deserialize)]

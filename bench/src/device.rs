@@ -3,14 +3,15 @@
 //!
 //! Its parts are in [`Part::ALL`]. A part that fails does not keep the next from running: each says something of its own.
 
-mod parity;
-
+use std::path::Path;
 use std::process::Command;
 
 use crate::args::DeviceArgs;
-use crate::bench::{self, DeviceSteps, last_lines};
-use crate::build;
 use crate::limit::Limit;
+use crate::pace::{Pace, cores};
+use crate::process::last_lines;
+use crate::run::Call;
+use crate::{machine, parity, steps};
 use frostline_sweep::fault::Result;
 use frostline_sweep::units::counted;
 use frostline_sweep::{Ending, Program, note, say};
@@ -52,13 +53,16 @@ enum End {
     Absent(String),
 }
 
-/// Runs all parts, and shows what did not run.
-pub(crate) fn device(args: &DeviceArgs) -> Result<Ending> {
-    let load = bench::load();
-    let runner = build::prepare_beside_flex(args.backend, args.runner.as_deref())?;
+/// Runs all parts, and shows what did not run. `root` is the checkout, `build` gives a program with the device's backend and flex.
+///
+/// # Errors
+/// If there is no such program.
+pub fn device(args: &DeviceArgs, root: &Path, build: impl FnOnce() -> Result<Program>) -> Result<Ending> {
+    let load = machine::load();
+    let runner = build()?;
     say!("device    {} on {}, {}", runner.backend, runner.about.device, runner.about.isa);
     let limit = Limit::from_now(args.limit);
-    let mut device = Device { args, runner: &runner, limit, load, checks: Vec::new() };
+    let mut device = Device { args, root, runner: &runner, limit, load, checks: Vec::new() };
     let ends = in_order(&limit, |part| device.run(part));
     for line in lines(&ends, &limit) {
         say!("{line}");
@@ -98,6 +102,7 @@ fn ending(ends: &[(Part, End)]) -> Ending {
 /// A device under test.
 struct Device<'a> {
     args: &'a DeviceArgs,
+    root: &'a Path,
     runner: &'a Program,
     limit: Limit,
     load: f64,
@@ -151,22 +156,32 @@ impl Device<'_> {
 
     fn steps(&mut self) -> End {
         note!("\nsteps: 16 and 64 sentences, f32 and bf16, as many rounds as there is time for");
-        let steps = DeviceSteps {
-            runner: self.runner,
-            data: self.args.data.as_ref(),
-            models: self.args.models.as_ref(),
-            python: self.args.python.as_deref(),
+        // The settings say how many sentences a step has.
+        let pace = Pace {
+            root: self.root.into(),
+            rounds: 3,
+            steps: 50,
+            warmup: 10,
+            batch: 0,
+            threads: cores(),
+            isa: None,
+            peer_seeds: usize::MAX,
             limit: self.limit,
-            load: self.load,
+        };
+        let call = Call {
+            runner: self.runner,
+            pace: &pace,
             command: command(self.args, self.runner),
             checks: self.checks.clone(),
+            load: self.load,
+            batch: 0,
             write: self.args.write,
         };
-        match steps.measure() {
-            Ok(end) if end.failed => End::Failed("a side failed, as said above".into()),
-            Ok(end) if end.left.is_empty() => End::Done,
-            Ok(end) => {
-                end.left.iter().for_each(|left| say!("not run   {left}"));
+        match steps::measure(self.args, &call) {
+            Ok((false, _)) => End::Failed("a side failed, as said above".into()),
+            Ok((true, left)) if left.is_empty() => End::Done,
+            Ok((true, left)) => {
+                left.iter().for_each(|left| say!("not run   {left}"));
                 End::Cut("what is listed above".into())
             }
             Err(fault) => End::Absent(format!("{:#}", fault.error)),
@@ -195,14 +210,16 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::args::{Arguments, Command as Parsed};
+
+    #[derive(clap::Parser)]
+    struct Parsed {
+        #[command(flatten)]
+        device: DeviceArgs,
+    }
 
     fn parsed(command: &str) -> DeviceArgs {
-        let words = command.strip_prefix("cargo ").expect("a command of cargo").split(' ');
-        match Arguments::try_parse_from(words).expect("arguments").command {
-            Parsed::Device(args) => args,
-            other => panic!("{other:?}"),
-        }
+        let words = command.strip_prefix("cargo xtask ").expect("a command of xtask").split(' ');
+        Parsed::try_parse_from(words).expect("arguments").device
     }
 
     #[test]

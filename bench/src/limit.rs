@@ -13,26 +13,26 @@ const POLL: Duration = Duration::from_millis(10);
 /// How long the end of a process's output may come after its end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// When a command has to end.
+/// The time when a command has to end; by default there is none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Limit {
+pub struct Limit {
     end: Option<Instant>,
     minutes: f64,
 }
 
 impl Limit {
     /// So many minutes from now.
-    pub(crate) fn from_now(minutes: f64) -> Self {
+    pub fn from_now(minutes: f64) -> Self {
         Self { end: Instant::now().checked_add(Duration::from_secs_f64(60.0 * minutes)), minutes }
     }
 
     /// Whether it is reached.
-    pub(crate) fn is_reached(&self) -> bool {
+    pub fn is_reached(&self) -> bool {
         self.end.is_some_and(|end| Instant::now() >= end)
     }
 
     /// `10 minutes`.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         if self.minutes.fract() == 0.0 {
             counted(self.minutes as usize, "minute")
         } else {
@@ -44,7 +44,7 @@ impl Limit {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub(crate) fn output(&self, command: &mut Command) -> io::Result<Option<Output>> {
+    pub fn output(&self, command: &mut Command) -> io::Result<Option<Output>> {
         if self.end.is_none() {
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
             return command.output().map(Some);
@@ -57,7 +57,7 @@ impl Limit {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub(crate) fn output_until(
+    pub fn output_until(
         &self,
         command: &mut Command,
         mut enough: impl FnMut() -> bool,

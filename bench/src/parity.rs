@@ -13,8 +13,8 @@ use frostline_sweep::Program;
 use frostline_sweep::args::Backend;
 use frostline_sweep::units::grouped;
 
-use crate::bench::last_lines;
 use crate::limit::Limit;
+use crate::process::last_lines;
 
 /// What is run on both, of the embedded demo: one seed, and policies of which nothing, most and all of the encoder is
 /// frozen. Baselines are not tags that a device predicts.
@@ -34,7 +34,7 @@ const CELLS: [&str; 11] = [
 
 /// One cell's tags on the device and on a processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Compared {
+pub(crate) struct Compared {
     /// Its policy.
     pub policy: String,
     /// How many tags of dev and test were compared.
@@ -52,7 +52,7 @@ impl fmt::Display for Compared {
 }
 
 /// All cells together.
-pub(super) fn sum(compared: &[Compared]) -> String {
+pub(crate) fn sum(compared: &[Compared]) -> String {
     let of = |count: fn(&Compared) -> usize| grouped(compared.iter().map(count).sum::<usize>() as u64);
     format!("{} of {} tags differ from those of flex", of(|one| one.different), of(|one| one.tags))
 }
@@ -61,7 +61,7 @@ pub(super) fn sum(compared: &[Compared]) -> String {
 ///
 /// # Errors
 /// If a cell fails, or what it left is not complete.
-pub(super) fn compare(runner: &Program, limit: &Limit) -> anyhow::Result<Option<Vec<Compared>>> {
+pub(crate) fn compare(runner: &Program, limit: &Limit) -> anyhow::Result<Option<Vec<Compared>>> {
     let scratch = tempfile::tempdir().context("no folder can be made")?;
     let mut folders = Vec::new();
     for (name, backend) in [("device", runner.backend), ("flex", Backend::Flex)] {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Figures that are measured together, and stored and shown as one section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Suite {
+pub enum Suite {
     /// Time per training step and peak memory, by policy
     Steps,
     /// Time per training step of a GPU, in two precisions and two sizes of a step: a part of `cargo xtask device`

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::bench::agenda::{Agenda, Task, Who};
-use crate::bench::compare;
-use crate::bench::ours::Ours;
-use crate::bench::peer::Peer;
-use crate::bench::places::Encoder;
-use crate::bench::process::{Answer, Refusal};
-use crate::bench::spread::figure;
-use crate::bench::stored::{Figures, Row, Side};
-use crate::bench::suite::Suite;
+use crate::agenda::{Agenda, Task, Who};
+use crate::compare;
+use crate::ours::Ours;
+use crate::peer::Peer;
+use crate::places::Encoder;
+use crate::process::{Answer, Refusal};
+use crate::spread::figure;
+use crate::stored::{Figures, Row, Side};
+use crate::suite::Suite;
 use frostline_sweep::note;
 use frostline_sweep::units::clock;
 
@@ -218,8 +218,8 @@ fn complete(task: &Task, answer: Answer) -> Result<Answer, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::agenda::Only;
-    use crate::bench::stored::tests::side;
+    use crate::agenda::Only;
+    use crate::stored::tests::side;
 
     #[test]
     fn remarks_name_no_folders() {
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_its_figure_is_none() {
-        let encoders = [crate::bench::places::tests::encoder("tiny", false)];
+        let encoders = [crate::places::tests::encoder("tiny", false)];
         let agenda = Agenda::new(&[Suite::Steps], &encoders, Only::default()).expect("an agenda");
         let whole = Answer { figures: side("f32", &[1.0]).rounds[0].clone(), ..Answer::default() };
         let mut lacking = whole.clone();

@@ -2,13 +2,13 @@
 
 use clap::ValueEnum as _;
 
-use crate::bench::compare::{self, bar_of};
-use crate::bench::grid::Grid;
-use crate::bench::limits;
-use crate::bench::spread::{Spread, figure};
-use crate::bench::stored::{Measured, Row, Run, Side};
-use crate::bench::suite::Suite;
-use crate::bench::trace;
+use crate::compare::{self, bar_of};
+use crate::grid::Grid;
+use crate::limits;
+use crate::spread::{Spread, figure};
+use crate::stored::{Measured, Row, Run, Side};
+use crate::suite::Suite;
+use crate::trace;
 use frostline_sweep::args::Backend;
 
 /// One table with its heading.

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use anyhow::anyhow;
 
-use crate::bench::Pace;
-use crate::bench::compare::{Comparison, DEFINITIONS, Scale, Setting};
-use crate::bench::places::Encoder;
-use crate::bench::suite::Suite;
+use crate::compare::{Comparison, DEFINITIONS, Scale, Setting};
+use crate::pace::Pace;
+use crate::places::Encoder;
+use crate::suite::Suite;
 use frostline_sweep::fault::{Blame as _, Result};
 
 /// The side that is measured.
@@ -221,8 +221,8 @@ mod tests {
     use clap::ValueEnum as _;
 
     use super::*;
-    use crate::bench::compare;
-    use crate::bench::places::tests::encoder;
+    use crate::compare;
+    use crate::places::tests::encoder;
 
     fn shown(agenda: &Agenda) -> Vec<String> {
         let show = |task: &Task| {

@@ -6,14 +6,13 @@ use std::time::Instant;
 
 use anyhow::anyhow;
 
-use crate::bench::Pace;
-use crate::bench::agenda::Task;
-use crate::bench::compare::words;
-use crate::bench::places::Encoder;
-use crate::bench::process::{Answer, Refusal, answer, last_lines};
-use crate::bench::stored::Figures;
-use crate::bench::suite::Suite;
-use crate::workspace;
+use crate::agenda::Task;
+use crate::compare::words;
+use crate::pace::Pace;
+use crate::places::Encoder;
+use crate::process::{Answer, Refusal, answer, last_lines};
+use crate::stored::Figures;
+use crate::suite::Suite;
 use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 use frostline_sweep::note;
@@ -150,7 +149,7 @@ impl<'a> Peer<'a> {
         };
         let words = words(&task.suite.section().peer, &value);
         let mut command = self.python();
-        command.arg(workspace::root().join("tests/peers").join(&words[0])).args(&words[1..]);
+        command.arg(self.pace.root.join("tests/peers").join(&words[0])).args(&words[1..]);
         command
     }
 

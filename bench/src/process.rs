@@ -6,8 +6,8 @@ use std::process::Command;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::bench::stored::Figures;
 use crate::limit::Limit;
+use crate::stored::Figures;
 
 /// The output of a process.
 #[derive(Clone, Debug, Default, PartialEq)]

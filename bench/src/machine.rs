@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::bench::stored::Machine;
+use crate::stored::Machine;
 
 /// The system's load: runnable threads, on average over a minute; 0 if the system does not report it.
 pub(crate) fn load() -> f64 {

@@ -8,16 +8,16 @@ use std::time::{Instant, SystemTime};
 use frostline_record::{Plan, Record, SCHEMA, Sweep};
 use tempfile::TempDir;
 
-use crate::bench::Pace;
-use crate::bench::agenda::{Agenda, Task};
-use crate::bench::compare::{scale, words};
-use crate::bench::limits::Profiled;
-use crate::bench::places::Encoder;
-use crate::bench::process::{Answer, Refusal, answer, last_lines, object};
-use crate::bench::stored::Figures;
-use crate::bench::suite::Suite;
-use crate::bench::trace;
+use crate::agenda::{Agenda, Task};
+use crate::compare::{scale, words};
 use crate::limit::Limit;
+use crate::limits::Profiled;
+use crate::pace::Pace;
+use crate::places::Encoder;
+use crate::process::{Answer, Refusal, answer, last_lines, object};
+use crate::stored::Figures;
+use crate::suite::Suite;
+use crate::trace;
 use frostline_sweep::Program;
 use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
@@ -318,8 +318,8 @@ fn summed(records: &[Record], wall_s: f64) -> Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::agenda::{Only, Who};
-    use crate::bench::places::tests::encoder;
+    use crate::agenda::{Only, Who};
+    use crate::places::tests::encoder;
     use frostline_record::Switch;
 
     #[test]

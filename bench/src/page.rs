@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::bench::compare::described;
-use crate::bench::spread::figure;
-use crate::bench::stored::{Measured, Processor, Run};
-use crate::bench::suite::Suite;
-use crate::bench::tables::{letter, peak, tables};
+use crate::compare::described;
+use crate::spread::figure;
+use crate::stored::{Measured, Processor, Run};
+use crate::suite::Suite;
+use crate::tables::{letter, peak, tables};
 
 /// Known advantages of either side.
 const BIAS: &str = include_str!("bias.md");
@@ -136,9 +136,9 @@ fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::limits;
-    use crate::bench::stored::tests::{measured, row, side};
-    use crate::bench::trace;
+    use crate::limits;
+    use crate::stored::tests::{measured, row, side};
+    use crate::trace;
     use frostline_sweep::args::Backend;
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_page_is_what_its_measurements_render_to() {
-        let docs = crate::workspace::root().join("docs");
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
         let measured = Measured::read(&docs.join("benchmarks.json")).expect("the measurements");
         let page = std::fs::read_to_string(docs.join("benchmarks.md")).expect("the page");
         assert!(render(&measured) == page, "run `cargo xtask bench --render`");

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::bench::suite::Suite;
+use crate::suite::Suite;
 
 /// All of the file.
 #[derive(Debug, Deserialize)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::bench::stored::Figures;
+use crate::stored::Figures;
 
 /// A span that has ended.
 #[derive(Debug, Deserialize)]
