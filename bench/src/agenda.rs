@@ -132,16 +132,10 @@ impl Only<'_> {
 }
 
 /// Checks that each name exists.
-fn known(what: &str, names: &[String], mut there: Vec<&str>) -> Result<()> {
+fn known(what: &str, names: &[String], there: Vec<&str>) -> Result<()> {
     let Some(unknown) = names.iter().find(|name| !there.contains(&name.as_str())) else { return Ok(()) };
-    let mut seen = Vec::new();
-    there.retain(|name| {
-        !seen.contains(name) && {
-            seen.push(*name);
-            true
-        }
-    });
-    let there = there.join(", ");
+    let first = (0..there.len()).filter(|&at| !there[..at].contains(&there[at]));
+    let there = first.map(|at| there[at]).collect::<Vec<_>>().join(", ");
     Err(anyhow!("no requested comparison has the {what} `{unknown}`; there are: {there}")).plan()
 }
 

@@ -10,7 +10,7 @@ use crate::args::DeviceArgs;
 use crate::limit::Limit;
 use crate::pace::{Pace, cores};
 use crate::process::last_lines;
-use crate::run::Call;
+use crate::run::{Call, command};
 use crate::{machine, parity, steps};
 use frostline_sweep::fault::Result;
 use frostline_sweep::units::counted;
@@ -171,7 +171,7 @@ impl Device<'_> {
         let call = Call {
             runner: self.runner,
             pace: &pace,
-            command: command(self.args, self.runner),
+            command: command(std::env::args()),
             checks: self.checks.clone(),
             load: self.load,
             batch: 0,
@@ -189,38 +189,9 @@ impl Device<'_> {
     }
 }
 
-/// The command that repeats this one, with placeholders for paths. It builds its program.
-fn command(args: &DeviceArgs, runner: &Program) -> String {
-    let backend = format!("--backend {}", runner.backend);
-    let limit = format!("--limit {}", args.limit);
-    let parts = [
-        (true, "cargo xtask device"),
-        (true, &backend),
-        (args.data.is_some(), "--data DIR"),
-        (args.models.is_some(), "--models DIR"),
-        (args.python.is_some(), "--python PY"),
-        (true, &limit),
-        (args.write, "--write"),
-    ];
-    parts.into_iter().filter_map(|(given, part)| given.then_some(part)).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
-
-    #[derive(clap::Parser)]
-    struct Parsed {
-        #[command(flatten)]
-        device: DeviceArgs,
-    }
-
-    fn parsed(command: &str) -> DeviceArgs {
-        let words = command.strip_prefix("cargo xtask ").expect("a command of xtask").split(' ');
-        Parsed::try_parse_from(words).expect("arguments").device
-    }
 
     #[test]
     fn parts_run_in_their_order_and_one_that_fails_keeps_no_other_from_it() {
@@ -252,27 +223,6 @@ mod tests {
         assert_eq!(lines(&ends(End::Done), &Limit::default())[1], "not run   steps: there is no treebank");
         for first in [End::Failed("3 results deviate".into()), End::Cut("all of it".into()), absent.clone()] {
             assert_eq!(ending(&ends(first)), Ending::Failed);
-        }
-    }
-
-    #[test]
-    fn the_command_that_is_stored_can_be_run() {
-        for given in [
-            "cargo xtask device --backend cuda --limit 10",
-            "cargo xtask device --backend wgpu --data DIR --models DIR --python PY --limit 2.5 --write",
-        ] {
-            let args = parsed(given);
-            let runner = Program {
-                path: "frostline".into(),
-                backend: args.backend,
-                about: serde_json::from_str(
-                    r#"{"version": "1", "code": "c", "backends": [], "isa": "gpu", "device": "d"}"#,
-                )
-                .expect("a description"),
-                revision: String::new(),
-                trace: None,
-            };
-            assert_eq!(command(&args, &runner), given);
         }
     }
 }

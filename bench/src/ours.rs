@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Instant, SystemTime};
 
-use frostline_record::{Plan, Record, SCHEMA, Sweep};
+use frostline_record::{Record, SCHEMA, Sweep};
 use tempfile::TempDir;
 
 use crate::agenda::{Agenda, Task};
@@ -14,7 +14,7 @@ use crate::limit::Limit;
 use crate::limits::Profiled;
 use crate::pace::Pace;
 use crate::places::Encoder;
-use crate::process::{Answer, Refusal, answer, last_lines, object};
+use crate::process::{Answer, Refusal, answer, last_lines, object, refusal};
 use crate::stored::Figures;
 use crate::suite::Suite;
 use crate::trace;
@@ -32,48 +32,16 @@ const TRACE: &str = "trace.json";
 pub(crate) struct Ours<'a> {
     runner: &'a Program,
     pace: &'a Pace,
-    /// The help text of `bench step`, which lists its options; empty if it was not needed.
-    help: String,
 }
 
 impl<'a> Ours<'a> {
-    /// Finds out what the runner can measure.
-    pub(crate) fn new(runner: &'a Program, pace: &'a Pace, suites: &[Suite]) -> Result<Self> {
-        let mut help = String::new();
-        if suites.iter().any(|suite| matches!(suite, Suite::Steps | Suite::Device | Suite::Reading)) {
-            let mut asked = Command::new(&runner.path);
-            let output =
-                asked.args(["bench", "step", "--help"]).stdin(Stdio::null()).output().environment()?;
-            if !output.status.success() {
-                return environment(format!(
-                    "the runner {} has no command `bench step`: {}; omit --runner to have one built",
-                    runner.path.display(),
-                    last_lines(&output.stderr)
-                ));
-            }
-            help = String::from_utf8_lossy(&output.stdout).into_owned();
-        }
-        Ok(Self { runner, pace, help })
+    pub(crate) const fn new(runner: &'a Program, pace: &'a Pace) -> Self {
+        Self { runner, pace }
     }
 
     /// The backend of our tensors.
     pub(crate) fn backend(&self) -> Backend {
         self.runner.backend
-    }
-
-    /// Why a task cannot be run with this runner, if it cannot.
-    pub(crate) fn lacks(&self, task: &Task, encoder: &Encoder) -> Option<String> {
-        match task.suite {
-            Suite::Steps | Suite::Device => missing(&self.help, &task.setting.flags)
-                .map(|flag| format!("the runner's `bench step` has no `{flag}` yet")),
-            Suite::Reading | Suite::Tagging => None,
-            _ => {
-                let text = plan(task, &encoder.folder.display().to_string(), self.pace.batch);
-                let mut plan = Plan::parse(&text, "the bench's plan").expect("the bench's own plan");
-                let bad = task.setting.plan.iter().find(|assignment| plan.assign(assignment).is_err());
-                bad.map(|assignment| format!("plans do not have `{assignment}` yet"))
-            }
-        }
     }
 
     /// Runs a task once.
@@ -227,7 +195,7 @@ impl<'a> Ours<'a> {
         let output = output.map_err(|error| Refusal::Failed(format!("the sweep: {error}")))?;
         let output = output.ok_or(Refusal::TimeOver)?;
         if !output.status.success() {
-            return Err(Refusal::Failed(format!("the sweep failed: {}", last_lines(&output.stderr))));
+            return Err(refusal("the sweep", &output));
         }
         let out = folder.join(OUT);
         let records = Sweep::read(&out).and_then(|sweep| sweep.records(&out));
@@ -264,11 +232,6 @@ impl<'a> Ours<'a> {
         );
         Ok(command)
     }
-}
-
-/// The first option of a setting that is missing from a help text.
-fn missing<'a>(help: &str, flags: &'a [String]) -> Option<&'a String> {
-    flags.iter().find(|flag| !help.contains(*flag))
 }
 
 /// The plan of a whole run or sweep, before its setting's own assignments.
@@ -320,18 +283,7 @@ mod tests {
     use super::*;
     use crate::agenda::{Only, Who};
     use crate::places::tests::encoder;
-    use frostline_record::Switch;
-
-    #[test]
-    fn an_option_the_runner_lacks_is_named() {
-        let help = "--steps <N>\n--precision <P>  [possible values: f32]";
-        let missing = |flags: &[&str]| {
-            missing(help, &flags.iter().map(ToString::to_string).collect::<Vec<_>>()).cloned()
-        };
-        assert_eq!(missing(&["--precision", "bf16"]).as_deref(), Some("bf16"));
-        assert_eq!(missing(&["--prefix-cache"]).as_deref(), Some("--prefix-cache"));
-        assert_eq!(missing(&[]), None);
-    }
+    use frostline_record::{Plan, Switch};
 
     #[test]
     fn plans_of_whole_runs_are_plans() {

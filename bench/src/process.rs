@@ -1,7 +1,7 @@
 //! Runs one measurement in a separate process and reads the last line of its output.
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -41,13 +41,18 @@ pub(crate) fn object<T: DeserializeOwned>(command: &mut Command, limit: &Limit) 
     let output = output.map_err(|error| Refusal::Failed(format!("{name} cannot be started: {error}")))?;
     let output = output.ok_or(Refusal::TimeOver)?;
     if !output.status.success() {
-        let said = last_lines(&output.stderr);
-        return Err(match output.status.code() {
-            Some(2) => Refusal::Unsupported(said),
-            _ => Refusal::Failed(format!("{name} ended with {}: {said}", output.status)),
-        });
+        return Err(refusal(&name, &output));
     }
     parse(&output.stdout).map_err(|reason| Refusal::Failed(format!("{name}: {reason}")))
+}
+
+/// Why a process did not succeed; programs end with 2 where they do not have a setting.
+pub(crate) fn refusal(name: &str, output: &Output) -> Refusal {
+    let said = last_lines(&output.stderr);
+    match output.status.code() {
+        Some(2) => Refusal::Unsupported(said),
+        _ => Refusal::Failed(format!("{name} ended with {}: {said}", output.status)),
+    }
 }
 
 fn parse<T: DeserializeOwned>(stdout: &[u8]) -> Result<T, String> {

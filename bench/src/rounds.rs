@@ -42,7 +42,7 @@ struct State {
 }
 
 impl<'a> Rounds<'a> {
-    /// The state before the first round. Tasks that cannot be run are found and reported here.
+    /// The state before the first round.
     pub(crate) fn new(
         agenda: &'a Agenda,
         encoders: &'a [Encoder],
@@ -50,29 +50,11 @@ impl<'a> Rounds<'a> {
         ours: &'a Ours<'a>,
         peer: Option<&'a Peer<'a>>,
     ) -> Self {
-        let note = |task: &Task| match task.who {
-            Who::Ours => ours.lacks(task, &encoders[task.encoder]).map(|lack| format!("skipped: {lack}")),
-            Who::Peer => peer.is_none().then(|| "no peer: give --python".to_string()),
-        };
-        let state = |task: &Task| State { note: note(task), ..State::default() };
-        let mut states: Vec<State> = agenda.tasks.iter().map(state).collect();
-        // A peer's task is not needed if all tasks that it would be compared with are skipped.
-        for (at, task) in agenda.tasks.iter().enumerate().filter(|(_, task)| task.who == Who::Peer) {
-            let mut partners = agenda.lines.iter().filter(|line| line.peer == at).map(|line| line.ours);
-            if states[at].note.is_none() && partners.all(|ours| states[ours].note.is_some()) {
-                states[at].note = Some(format!("`{}` not run", task.setting.id));
-            }
-        }
-        Self {
-            agenda,
-            encoders,
-            treebanks,
-            ours,
-            peer,
-            states,
-            gemm: BTreeMap::new(),
-            versions: BTreeMap::new(),
-        }
+        let lacks = |task: &Task| task.who == Who::Peer && peer.is_none();
+        let note = |task: &Task| lacks(task).then(|| "no peer: give --python".to_string());
+        let states = agenda.tasks.iter().map(|task| State { note: note(task), ..State::default() }).collect();
+        let (gemm, versions) = (BTreeMap::new(), BTreeMap::new());
+        Self { agenda, encoders, treebanks, ours, peer, states, gemm, versions }
     }
 
     /// One round, as much of it as there is time for.

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use clap::ValueEnum as _;
 use frostline_sweep::fault::{Blame as _, Result};
 use frostline_sweep::{Ending, Program, say};
 
@@ -40,12 +39,12 @@ pub fn bench(args: &BenchArgs, root: &Path, build: impl FnOnce() -> Result<Progr
     let peer = args.python.as_ref().map(|python| Peer::new(python, &pace)).transpose()?;
     let runner = build()?;
     let peer = peer.map(|peer| peer.beside(runner.backend)).transpose()?;
-    let ours = Ours::new(&runner, &pace, &suites)?;
+    let ours = Ours::new(&runner, &pace);
     // Kept until the end, since it contains the taggers.
     let _taggers = ours.train_taggers(&agenda, &mut encoders, &treebanks)?;
 
     let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
-    let command = command(args, &pace);
+    let command = command(std::env::args());
     let batch = if args.only == [Suite::Device] { 0 } else { pace.batch };
     let call =
         Call { runner: &runner, pace: &pace, command, checks: Vec::new(), load, batch, write: args.write };
@@ -148,32 +147,33 @@ fn pace(args: &BenchArgs, root: &Path) -> Pace {
     }
 }
 
-/// The command with placeholders for paths.
-fn command(args: &BenchArgs, pace: &Pace) -> String {
-    let isa = pace.isa.iter().map(|isa| format!("FROSTLINE_ISA={isa}"));
-    let mut parts: Vec<String> = isa.chain(["cargo xtask bench".into()]).collect();
-    let mut put = |given: bool, text: String| parts.extend(given.then_some(text));
-    let name = |suite: &Suite| suite.to_possible_value().map(|value| value.get_name().to_string());
-    let names: Vec<String> = args.only.iter().filter_map(name).collect();
-    put(args.data.is_some(), "--data DIR".into());
-    put(args.models.is_some(), "--models DIR".into());
-    let encoders: Vec<&str> = args
-        .encoder
-        .iter()
-        .map(|name| name.trim_end_matches('/').rsplit('/').next().unwrap_or(name))
-        .collect();
-    put(!encoders.is_empty(), format!("--encoder {}", encoders.join(",")));
-    put(args.python.is_some(), "--python PY".into());
-    put(!names.is_empty(), format!("--only {}", names.join(",")));
-    put(!args.policies.is_empty(), format!("--policies {}", args.policies.join(",")));
-    put(!args.comparisons.is_empty(), format!("--comparisons {}", args.comparisons.join(",")));
-    put(true, format!("--rounds {} --steps {} --warmup {}", args.rounds, args.steps, args.warmup));
-    put(args.batch != 16, format!("--batch {}", args.batch));
-    put(args.threads.is_some(), format!("--threads {}", args.threads.unwrap_or(0)));
-    put(args.peer_seeds.is_some(), format!("--peer-seeds {}", args.peer_seeds.unwrap_or(0)));
-    put(args.backend != frostline_sweep::args::Backend::Flex, format!("--backend {}", args.backend));
-    put(args.write, "--write".into());
-    parts.join(" ")
+/// The command that repeats this one, from the arguments of this process: with placeholders for paths, and with a program that it
+/// builds.
+pub(crate) fn command(arguments: impl Iterator<Item = String>) -> String {
+    let isa = std::env::var("FROSTLINE_ISA").ok().filter(|isa| !isa.is_empty());
+    let mut words: Vec<String> = isa.into_iter().map(|isa| format!("FROSTLINE_ISA={isa}")).collect();
+    words.push("cargo xtask".into());
+    let mut arguments = arguments.skip(1);
+    while let Some(argument) = arguments.next() {
+        let (name, value) = argument
+            .split_once('=')
+            .map_or((argument.as_str(), None), |(name, value)| (name, Some(value.to_string())));
+        if !["--data", "--models", "--python", "--runner", "--encoder"].contains(&name) {
+            words.push(argument);
+            continue;
+        }
+        let value = value.or_else(|| arguments.next()).unwrap_or_default();
+        let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_string();
+        match name {
+            "--runner" => {}
+            "--python" => words.push("--python PY".into()),
+            "--encoder" => {
+                words.push(format!("--encoder {}", value.split(',').map(last).collect::<Vec<_>>().join(",")));
+            }
+            name => words.push(format!("{name} DIR")),
+        }
+    }
+    words.join(" ")
 }
 
 fn about(runner: &Program) -> BTreeMap<String, String> {
@@ -187,6 +187,15 @@ fn about(runner: &Program) -> BTreeMap<String, String> {
 mod tests {
     use super::*;
     use crate::stored::tests::row;
+
+    #[test]
+    fn the_command_that_is_stored_names_no_path() {
+        let given = "xtask bench --data /a/b --python=/c --runner d --encoder hub/e/,/f/g --only steps,runs --rounds 5 --write";
+        assert_eq!(
+            command(given.split(' ').map(String::from)),
+            "cargo xtask bench --data DIR --python PY --encoder e,g --only steps,runs --rounds 5 --write"
+        );
+    }
 
     #[test]
     fn what_there_was_no_time_for_is_no_row() {

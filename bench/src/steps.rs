@@ -23,7 +23,7 @@ pub(crate) fn measure(args: &DeviceArgs, call: &Call<'_>) -> Result<(bool, Vec<S
     let treebanks = places::treebanks(args.data.as_ref(), &suites)?;
     let agenda = Agenda::new(&suites, &encoders, Only::default())?;
     let peer = peer(args, call.runner, call.pace);
-    let ours = Ours::new(call.runner, call.pace, &suites)?;
+    let ours = Ours::new(call.runner, call.pace);
     let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
     let passed = call.measure(&mut rounds)?;
     Ok((passed, rounds.unmeasured()))
