@@ -269,8 +269,9 @@ mod tests {
         for bar in &DEFINITIONS.bars {
             let comparison = all.iter().find(|comparison| comparison.id == bar.comparison).expect("its rows");
             assert!(comparison.suite.measures().any(|key| key == bar.measure), "{bar:?}");
-            let of_policy =
-                |row: &Vec<String>| bar.policy.as_ref().is_none_or(|policy| row == &[policy.clone()]);
+            let of_policy = |row: &Vec<String>| {
+                bar.policy.as_ref().is_none_or(|policy| row == std::slice::from_ref(policy))
+            };
             assert!(comparison.policies.iter().any(of_policy), "{bar:?}");
             let aim = bar.aim.unwrap_or(bar.must);
             assert!(if bar.own { aim <= bar.must } else { bar.must <= aim }, "{bar:?}");

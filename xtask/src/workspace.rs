@@ -23,6 +23,13 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
+/// What the build of the step `test` has made: its profile's folder lies beside that of this program's.
+pub(crate) fn built(path: &str) -> PathBuf {
+    let here = std::env::current_exe().unwrap_or_default();
+    let folder = here.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
+    folder.and_then(Path::parent).unwrap_or(Path::new("target")).join("debug").join(path)
+}
+
 /// A call of cargo with these words, in the root.
 pub(crate) fn cargo(words: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

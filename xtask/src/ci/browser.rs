@@ -11,9 +11,8 @@ use anyhow::Context as _;
 
 use super::outcome::Outcome;
 use super::skips::Skip;
-use super::steps::built;
 use super::venv::{environment, on_path, quiet, succeeds};
-use crate::workspace;
+use crate::workspace::{self, built};
 use frostline_sweep::say;
 
 /// The script with what it needs, from the workspace's root.

@@ -79,17 +79,11 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
         let outcome = match &step.work {
             Work::Cargo(calls) => session.call(step.name, calls).environment()?,
             Work::Python => session.take_python(step.name, making.take()),
-            Work::Deny => {
-                let (python, shared) = (session.python.as_deref(), session.shared.as_deref());
-                deny::run(step.name, python, shared, &mut session.skips).environment()?
-            }
-            Work::Browser => browser::run(step.name, &mut session.skips).environment()?,
-            Work::Script(script) => script.run(step.name, &mut session.skips).environment()?,
-            Work::Links => docs::links(step.name).environment()?,
-            Work::Docs(program) => docs::run(step.name, program, &session.scratch).environment()?,
-            Work::Aarch64 => session.aarch64(step).environment()?,
-            Work::Nvrtc(test) => session.nvrtc(step.name, test).environment()?,
-            Work::Package => package::run(step.name).environment()?,
+            Work::Prepared(prepare) => match prepare(&session.scratch).environment()? {
+                Ok(calls) => session.call(step.name, &calls).environment()?,
+                Err(reason) => Outcome::skipped(reason),
+            },
+            Work::Check(check) => check(&mut session, step.name).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };
         let failed = outcome == Outcome::Failed;
@@ -144,23 +138,6 @@ impl Session {
             }
         }
         Ok(Outcome::Passed)
-    }
-
-    /// Runs the code for Arm, where this machine can.
-    fn aarch64(&mut self, step: &Step) -> anyhow::Result<Outcome> {
-        if let Some(reason) = aarch64::lacking() {
-            return Ok(Outcome::skipped(reason));
-        }
-        let calls = aarch64::calls(&self.scratch)?;
-        self.call(step.name, &calls)
-    }
-
-    /// Compiles the kernels for CUDA, where this machine can.
-    fn nvrtc(&mut self, step: &str, test: &Call) -> anyhow::Result<Outcome> {
-        match nvrtc::prepared(test.clone())? {
-            Ok(test) => self.call(step, &[test]),
-            Err(reason) => Ok(Outcome::skipped(reason)),
-        }
     }
 
     /// Waits for the Python that was prepared during the other steps.

@@ -19,7 +19,7 @@ const FOLDER: &str = "tests/cuda";
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(super) fn prepared(test: Call) -> anyhow::Result<Result<Call, String>> {
+pub(super) fn prepared(test: Call) -> anyhow::Result<Result<Vec<Call>, String>> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
         return Ok(Err("it needs Linux on x86-64".into()));
     }
@@ -45,7 +45,7 @@ pub(super) fn prepared(test: Call) -> anyhow::Result<Result<Call, String>> {
     let call = test
         .with("FROSTLINE_CUDA_TOOLKIT", compiler.display().to_string())
         .with("FROSTLINE_CUDA_LIBRARIES", paths.to_string_lossy());
-    Ok(Ok(call))
+    Ok(Ok(vec![call]))
 }
 
 /// Where the packages of this Python have the compiler.
