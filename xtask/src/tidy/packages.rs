@@ -81,11 +81,6 @@ fn package(manifest: &Table) -> Vec<String> {
     if !(1..=5).contains(&list("categories").len()) {
         faults.push("`categories` has none, or more than five".into());
     }
-    for part in ["/src", "/README.md", "/LICENSE-*", "!*.snap"] {
-        if !list("include").contains(&part) {
-            faults.push(format!("`include` lacks {part}"));
-        }
-    }
     faults
 }
 
@@ -156,7 +151,6 @@ mod tests {
             ("[\"nlp\"]", "[]"),
             ("[\"nlp\"]", "[\"a keyword\"]"),
             ("[\"science\"]", "[]"),
-            (", \"/LICENSE-*\"", ""),
             ("readme", "publish = false\nreadme"),
         ] {
             assert!(GOOD.contains(from), "{from}");
