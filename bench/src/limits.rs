@@ -3,7 +3,6 @@
 
 use serde::Deserialize;
 
-use crate::grid::Grid;
 use crate::spread::figure;
 use crate::stored::{Figures, Side};
 
@@ -41,15 +40,14 @@ const NUMBERS: [(&str, &str); 7] = [
     ("step, ms>", "untimed_step_ms"),
 ];
 
-/// An empty table.
-pub(crate) fn grid() -> Grid {
-    let numbers = NUMBERS.into_iter().map(|(head, _)| head);
-    let shares = ["share of limit, %>", "share of peak, %>", "share of peak at the limit, %>", "machine"];
-    Grid::new(["encoder", "frozen", "ours"].into_iter().chain(numbers).chain(shares))
+/// The headings of the columns.
+pub(crate) fn heads() -> impl Iterator<Item = &'static str> {
+    let shares = ["share of limit, %>", "share of peak, %>", "share of peak at the limit, %>"];
+    NUMBERS.into_iter().map(|(head, _)| head).chain(shares)
 }
 
-/// The row of a side, where its steps were profiled: the round with the median share, so that a row's figures belong together.
-pub(crate) fn row(side: &Side, name: [String; 3], machine: String) -> Option<Vec<String>> {
+/// The cells of a side, where its steps were profiled: the round with the median share, so that a row's figures belong together.
+pub(crate) fn cells(side: &Side) -> Option<Vec<String>> {
     let of = |round: &Figures, key: &str| round.get(&format!("profile.{key}")).copied();
     let share = |round: &Figures| of(round, "percent_of_step");
     let mut rounds: Vec<&Figures> = side.rounds.iter().filter(|round| share(round).is_some()).collect();
@@ -58,7 +56,7 @@ pub(crate) fn row(side: &Side, name: [String; 3], machine: String) -> Option<Vec
     let numbers: Option<Vec<f64>> = NUMBERS.iter().map(|(_, key)| of(round, key)).collect();
     let [of_limit, most] = [share(round)?, of(round, "percent_of_peak")?];
     let shares = [of_limit, of_limit * most / 100.0, most].map(|percent| format!("{percent:.0}"));
-    Some(name.into_iter().chain(numbers?.into_iter().map(figure)).chain(shares).chain([machine]).collect())
+    Some(numbers?.into_iter().map(figure).chain(shares).collect())
 }
 
 #[cfg(test)]
@@ -87,12 +85,10 @@ pub(crate) mod tests {
             note: None,
             failed: false,
         };
-        let name = ["tiny", "none", "f32"].map(String::from);
-        let found = row(&side, name.clone(), "A".into()).expect("a row");
         // The second of three shares: 110 of 137.5 ms.
-        let expected = ["20.0", "200", "100", "400", "40.0", "10.0", "138", "80", "73", "91", "A"];
-        assert_eq!(found[3..], expected);
+        let expected = ["20.0", "200", "100", "400", "40.0", "10.0", "138", "80", "73", "91"];
+        assert_eq!(cells(&side).expect("a row"), expected);
         let without = Side { rounds: vec![Figures::from([("step_ms_mean".into(), 1.0)])], ..side };
-        assert_eq!(row(&without, name, "A".into()), None);
+        assert_eq!(cells(&without), None);
     }
 }

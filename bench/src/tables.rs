@@ -25,59 +25,56 @@ pub(crate) fn tables(measured: &Measured) -> Vec<Table> {
     for suite in Suite::value_variants().iter().copied() {
         let mut rows: Vec<&Row> = measured.rows.iter().filter(|row| row.suite == suite).collect();
         rows.sort_by_key(|row| (&row.encoder, place(measured, row)));
-        if rows.is_empty() {
-            continue;
-        }
         let compared = rows.iter().any(|row| !row.peer.rounds.is_empty());
-        for key in suite.measures() {
+        let figures = suite.measures().map(|key| {
             let measure = compare::measure(key);
-            let title = format!("{}, {}", measure.title, measure.unit);
             let grid = if compared { ratios(measured, &rows, key) } else { alone(measured, &rows, key) };
-            tables.push(Table { suite, title, grid });
-        }
-        let grid = shares_of_peak(measured, suite, &rows);
-        if !grid.is_empty() {
-            tables.push(Table { suite, title: "Share of the machine's GEMM peak".into(), grid });
-        }
-        let grid = shares_of_limit(measured, &rows);
-        if !grid.is_empty() {
-            tables.push(Table { suite, title: "Share of a step's limit".into(), grid });
-        }
-        let grid = parts_of_time(measured, &rows);
-        if !grid.is_empty() {
-            tables.push(Table { suite, title: "Where our time went, s".into(), grid });
-        }
-        for (key, title) in [("accuracy", "Dev accuracy, %"), ("test_accuracy", "Test accuracy, %")] {
-            let scores = accuracies(measured, &rows, key);
-            if !scores.is_empty() {
-                tables.push(Table { suite, title: title.into(), grid: scores });
-            }
-        }
+            (format!("{}, {}", measure.title, measure.unit), grid)
+        });
+        let others = [
+            ("Share of the machine's GEMM peak", shares_of_peak(measured, suite, &rows)),
+            ("Share of a step's limit", shares_of_limit(measured, &rows)),
+            ("Where our time went, s", parts_of_time(measured, &rows)),
+            ("Dev accuracy, %", accuracies(measured, &rows, "accuracy")),
+            ("Test accuracy, %", accuracies(measured, &rows, "test_accuracy")),
+        ];
+        let all = figures.chain(others.map(|(title, grid)| (title.to_string(), grid)));
+        let shown = all.filter(|(_, grid)| !grid.is_empty());
+        tables.extend(shown.map(|(title, grid)| Table { suite, title, grid }));
     }
     tables
 }
 
+/// A table of these rows: encoder, what is frozen, our setting, and then what `cells` gives; nothing for a row that it is not about.
+fn grid<'a>(
+    rows: impl IntoIterator<Item = &'a Row>,
+    heads: &[&str],
+    cells: impl Fn(&Row) -> Option<Vec<String>>,
+) -> Grid {
+    let mut grid = Grid::new(["encoder", "frozen", "ours"].into_iter().chain(heads.iter().copied()));
+    for row in rows {
+        if let Some(cells) = cells(row) {
+            grid.push([encoder(row), policy(row), ours(row)].into_iter().chain(cells).collect());
+        }
+    }
+    grid
+}
+
 /// Both sides' medians and their ratio, with its bar.
 fn ratios(measured: &Measured, rows: &[&Row], key: &str) -> Grid {
-    let heads =
-        ["encoder", "frozen", "ours", "peer", "ours>", "peer>", "ratio (least to most)>", "bar, aim>"];
-    let mut grid = Grid::new(heads.into_iter().chain(["", "machine", "run>"]));
-    for row in rows {
+    let heads = ["peer", "ours>", "peer>", "ratio (least to most)>", "bar, aim>", "", "machine", "run>"];
+    grid(rows.iter().copied(), &heads, |row| {
         let ratio = Spread::of(row.ratios(key));
         // Some bars are for two cores, the others for a GPU.
         let on_gpu = matches!(row.backend, Backend::Cuda | Backend::Wgpu);
         let isa = measured.runs.get(&row.run).map_or("", |run| run.processor().isa);
         let bar = bar_of(&row.comparison, key, &row.policy, &row.encoder, isa)
             .filter(|_| on_gpu == (row.suite == Suite::Device));
-        let own = Spread::of(row.ours.all(key));
-        let medians = [own, ratio].map(|found| found.map(|spread| spread.median));
+        let medians = [Spread::of(row.ours.all(key)), ratio].map(|found| found.map(|spread| spread.median));
         let verdict = bar.map_or("", |bar| bar.verdict(medians[0], medians[1]));
         let notes = [&row.ours.note, &row.peer.note].into_iter().flatten();
         let remarks = (!verdict.is_empty()).then(|| verdict.to_string()).into_iter().chain(notes.cloned());
-        grid.push(vec![
-            encoder(row),
-            policy(row),
-            ours(row),
+        Some(vec![
             row.peer.setting.clone(),
             median(&row.ours, key),
             median(&row.peer, key),
@@ -86,126 +83,82 @@ fn ratios(measured: &Measured, rows: &[&Row], key: &str) -> Grid {
             remarks.collect::<Vec<_>>().join("; "),
             machine(measured, row),
             number(measured, row),
-        ]);
-    }
-    grid
+        ])
+    })
 }
 
 /// Our own figures, if there is no peer.
 fn alone(measured: &Measured, rows: &[&Row], key: &str) -> Grid {
-    let mut grid = Grid::new(["encoder", "frozen", "ours", "median>", "least to most>", "", "machine"]);
-    for row in unique(measured, rows) {
+    grid(unique(measured, rows), &["median>", "least to most>", "", "machine"], |row| {
         let spread = Spread::of(row.ours.all(key));
-        grid.push(vec![
-            encoder(row),
-            policy(row),
-            ours(row),
+        Some(vec![
             spread.map_or_else(dash, |spread| figure(spread.median)),
             spread.map_or_else(dash, |spread| format!("{} to {}", figure(spread.min), figure(spread.max))),
             row.ours.note.clone().unwrap_or_default(),
             machine(measured, row),
-        ]);
-    }
-    grid
+        ])
+    })
 }
 
 /// Rows without those whose side of ours is shown in an earlier row.
 fn unique<'a>(measured: &Measured, rows: &[&'a Row]) -> Vec<&'a Row> {
     let key = |row: &Row| (encoder(row), row.policy.clone(), ours(row), place(measured, row));
-    let mut seen = Vec::new();
-    for row in rows {
-        if !seen.iter().any(|known: &&Row| key(known) == key(row)) {
-            seen.push(*row);
-        }
-    }
-    seen
+    let first = |at: &usize| !rows[..*at].iter().any(|known| key(known) == key(rows[*at]));
+    (0..rows.len()).filter(first).map(|at| rows[at]).collect()
 }
 
 /// Our speed as a share of the machine's peak in matrix products of the same precision, where a suite counts its work.
 fn shares_of_peak(measured: &Measured, suite: Suite, rows: &[&Row]) -> Grid {
-    let (key, work_key, heads) = match suite {
+    let (key, work_key, [speed, work]) = match suite {
         Suite::Steps => ("step_ms_mean", "gflop_per_step", ["ms per step>", "Gflop per step>"]),
         Suite::Tagging => {
             ("tag_sentences_per_s", "gflop_per_sentence", ["sentences/s>", "Gflop per sentence>"])
         }
         _ => return Grid::new([]),
     };
-    let heads = ["encoder", "frozen", "ours"].into_iter().chain(heads);
-    let mut grid =
-        Grid::new(heads.chain(["Gflop/s>", "GEMM peak, Gflop/s>", "share of peak, %>", "machine"]));
-    for row in unique(measured, rows) {
-        let found = Spread::of(row.ours.all(key));
-        let work = Spread::of(row.ours.all(work_key));
-        let (Some(found), Some(work)) = (found, work) else {
-            continue;
-        };
-        let per_second = if suite == Suite::Steps { 1e3 / found.median } else { found.median };
-        let speed = work.median * per_second;
+    let heads = [speed, work, "Gflop/s>", "GEMM peak, Gflop/s>", "share of peak, %>", "machine"];
+    grid(unique(measured, rows), &heads, |row| {
+        let found = Spread::of(row.ours.all(key))?.median;
+        let work = Spread::of(row.ours.all(work_key))?.median;
+        let speed = work * if suite == Suite::Steps { 1e3 / found } else { found };
         let peak = measured.runs.get(&row.run).and_then(|run| peak(run, &row.ours.precision));
-        grid.push(vec![
-            encoder(row),
-            policy(row),
-            ours(row),
-            figure(found.median),
-            figure(work.median),
-            figure(speed),
-            peak.map_or_else(dash, figure),
-            peak.map_or_else(dash, |peak| format!("{:.0}", 100.0 * speed / peak)),
-            machine(measured, row),
-        ]);
-    }
-    grid
+        let share = peak.map(|peak| format!("{:.0}", 100.0 * speed / peak));
+        let mut cells = [found, work, speed].map(figure).to_vec();
+        cells.extend([peak.map_or_else(dash, figure), share.unwrap_or_else(dash), machine(measured, row)]);
+        Some(cells)
+    })
 }
 
-/// Our steps beside what they would take at the machine's limits, where they were profiled.
+/// Our steps and what they would take at the machine's limits, where they were profiled.
 fn shares_of_limit(measured: &Measured, rows: &[&Row]) -> Grid {
-    let mut grid = limits::grid();
-    for row in unique(measured, rows) {
-        let name = [encoder(row), policy(row), ours(row)];
-        limits::row(&row.ours, name, machine(measured, row)).into_iter().for_each(|row| grid.push(row));
-    }
-    grid
+    let heads: Vec<&str> = limits::heads().chain(["machine"]).collect();
+    grid(unique(measured, rows), &heads, |row| {
+        Some(limits::cells(&row.ours)?.into_iter().chain([machine(measured, row)]).collect())
+    })
 }
 
 /// What the time of our sweeps was spent on, where their spans were kept.
 fn parts_of_time(measured: &Measured, rows: &[&Row]) -> Grid {
-    let heads = ["encoder", "frozen", "ours", "in all>"].into_iter();
-    let heads = heads.chain(trace::PARTS.iter().map(|(head, ..)| *head)).chain(["machine"]);
-    let mut grid = Grid::new(heads);
-    for row in unique(measured, rows) {
-        let keys = || ["wall_s"].into_iter().chain(trace::PARTS.iter().map(|(_, key, _)| *key));
-        if keys().all(|key| row.ours.all(key).next().is_some()) {
-            let names = [encoder(row), policy(row), ours(row)].into_iter();
-            let all = names.chain(keys().map(|key| median(&row.ours, key))).chain([machine(measured, row)]);
-            grid.push(all.collect());
-        }
-    }
-    grid
+    let parts =
+        || [("in all>", "wall_s")].into_iter().chain(trace::PARTS.iter().map(|(head, key, _)| (*head, *key)));
+    let heads: Vec<&str> = parts().map(|(head, _)| head).chain(["machine"]).collect();
+    grid(unique(measured, rows), &heads, |row| {
+        let is_there = |key: &str| row.ours.all(key).next().is_some();
+        let cells = parts().map(|(_, key)| is_there(key).then(|| median(&row.ours, key)));
+        cells.chain([Some(machine(measured, row))]).collect()
+    })
 }
 
-/// Speed means nothing without it.
+/// Both sides' scores, without which speed means nothing.
 fn accuracies(measured: &Measured, rows: &[&Row], key: &str) -> Grid {
-    let mut grid = Grid::new(["encoder", "frozen", "ours", "peer", "ours>", "peer>", "machine"]);
-    for row in rows {
-        let of = |side: &Side| Spread::of(side.all(key)).map(|found| 100.0 * found.median);
+    grid(rows.iter().copied(), &["peer", "ours>", "peer>", "machine"], |row| {
+        let of = |side: &Side| Spread::of(side.all(key)).map(|found| format!("{:.2}", 100.0 * found.median));
         let [own, others] = [of(&row.ours), of(&row.peer)];
-        if own.is_none() && others.is_none() {
-            continue;
-        }
-        let show = |accuracy: Option<f64>| accuracy.map_or_else(dash, |accuracy| format!("{accuracy:.2}"));
-        let settings = [ours(row), row.peer.setting.clone()];
-        let [left, right] = settings;
-        grid.push(vec![
-            encoder(row),
-            policy(row),
-            left,
-            right,
-            show(own),
-            show(others),
-            machine(measured, row),
-        ]);
-    }
-    grid
+        (own.is_some() || others.is_some()).then(|| {
+            let [own, others] = [own, others].map(|accuracy| accuracy.unwrap_or_else(dash));
+            vec![row.peer.setting.clone(), own, others, machine(measured, row)]
+        })
+    })
 }
 
 /// The best of the rounds: a peak is what the machine can do.
