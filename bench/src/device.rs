@@ -1,7 +1,7 @@
 //! `cargo xtask device`: what a GPU computes and how fast, in one command and a limited time. It needs no Rust where it is
 //! given a program.
 //!
-//! Its parts are in [`Part::ALL`]. A part that fails does not keep the next from running: each says something of its own.
+//! Its parts are in [`PARTS`]. A part that fails does not keep the next from running: each says something of its own.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,29 +16,12 @@ use frostline_sweep::fault::Result;
 use frostline_sweep::units::counted;
 use frostline_sweep::{Ending, Program, note, say};
 
-/// A part of the command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    /// Every operation, every gradient and short runs against a processor.
-    Conformance,
-    /// The tags that the demo's cells predict, against the backend `flex`.
-    Parity,
-    /// The time of steps, beside PyTorch.
-    Steps,
-}
+/// A part of the command: its name, and what runs it.
+type Part = (&'static str, fn(&mut Device<'_>) -> End);
 
-impl Part {
-    /// In the order in which they run: no time means anything on a device that computes something else.
-    const ALL: [Self; 3] = [Self::Conformance, Self::Parity, Self::Steps];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Conformance => "conformance",
-            Self::Parity => "parity",
-            Self::Steps => "steps",
-        }
-    }
-}
+/// The parts in the order in which they run: no time means anything on a device that computes something else.
+const PARTS: [Part; 3] =
+    [("conformance", |it| it.conformance()), ("parity", |it| it.parity()), ("steps", |it| it.steps())];
 
 /// How a part ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +46,7 @@ pub fn device(args: &DeviceArgs, root: &Path, build: impl FnOnce() -> Result<Pro
     say!("device    {} on {}, {}", runner.backend, runner.about.device, runner.about.isa);
     let limit = Limit::from_now(args.limit);
     let mut device = Device { args, root, runner: &runner, limit, load, checks: Vec::new() };
-    let ends = in_order(&limit, |part| device.run(part));
+    let ends = in_order(&limit, |(_, run)| run(&mut device));
     for line in lines(&ends, &limit) {
         say!("{line}");
     }
@@ -71,30 +54,29 @@ pub fn device(args: &DeviceArgs, root: &Path, build: impl FnOnce() -> Result<Pro
 }
 
 /// Runs the parts in order; those that the limit comes before are not begun.
-fn in_order(limit: &Limit, mut run: impl FnMut(Part) -> End) -> Vec<(Part, End)> {
-    let end = |part| if limit.is_reached() { End::Cut("all of it".into()) } else { run(part) };
-    Part::ALL.into_iter().zip(Part::ALL.map(end)).collect()
+fn in_order(limit: &Limit, mut run: impl FnMut(Part) -> End) -> [(&'static str, End); 3] {
+    PARTS.map(|part| (part.0, if limit.is_reached() { End::Cut("all of it".into()) } else { run(part) }))
 }
 
 /// What failed and what did not run, and how it ended in all.
-fn lines(ends: &[(Part, End)], limit: &Limit) -> Vec<String> {
-    let line = |(part, end): &(Part, End)| match end {
-        End::Done => format!("done      {}", part.name()),
-        End::Failed(why) => format!("FAILED    {}: {why}", part.name()),
+fn lines(ends: &[(&str, End)], limit: &Limit) -> Vec<String> {
+    let line = |(name, end): &(&str, End)| match end {
+        End::Done => format!("done      {name}"),
+        End::Failed(why) => format!("FAILED    {name}: {why}"),
         End::Cut(what) => {
-            format!("not run   {}: {what}, since the limit of {} was reached", part.name(), limit.shown())
+            format!("not run   {name}: {what}, since the limit of {} was reached", limit.shown())
         }
-        End::Absent(why) => format!("not run   {}: {why}", part.name()),
+        End::Absent(why) => format!("not run   {name}: {why}"),
     };
     ends.iter().map(line).collect()
 }
 
 /// A device has passed only if its conformance was seen.
-fn ending(ends: &[(Part, End)]) -> Ending {
-    let passes = |(part, end): &(Part, End)| match end {
+fn ending(ends: &[(&str, End)]) -> Ending {
+    let passes = |(name, end): &(&str, End)| match end {
         End::Done => true,
         End::Failed(_) => false,
-        End::Cut(_) | End::Absent(_) => *part != Part::Conformance,
+        End::Cut(_) | End::Absent(_) => *name != PARTS[0].0,
     };
     if ends.iter().all(passes) { Ending::Done } else { Ending::Failed }
 }
@@ -111,14 +93,6 @@ struct Device<'a> {
 }
 
 impl Device<'_> {
-    fn run(&mut self, part: Part) -> End {
-        match part {
-            Part::Conformance => self.conformance(),
-            Part::Parity => self.parity(),
-            Part::Steps => self.steps(),
-        }
-    }
-
     fn conformance(&mut self) -> End {
         note!(
             "\nconformance: every operation and gradient, and short runs, against a processor; one or two minutes"
@@ -196,18 +170,18 @@ mod tests {
     #[test]
     fn parts_run_in_their_order_and_one_that_fails_keeps_no_other_from_it() {
         let mut order = Vec::new();
-        let ends = in_order(&Limit::default(), |part| {
-            order.push(part);
+        let ends = in_order(&Limit::default(), |(name, _)| {
+            order.push(name);
             End::Failed("no".into())
         });
-        assert_eq!(order, [Part::Conformance, Part::Parity, Part::Steps]);
+        assert_eq!(order, ["conformance", "parity", "steps"]);
         assert_eq!(ends.len(), 3);
     }
 
     #[test]
     fn at_the_limit_nothing_more_begins_and_it_is_said() {
         let limit = Limit::from_now(0.0);
-        let ends = in_order(&limit, |part| panic!("{part:?} was begun"));
+        let ends = in_order(&limit, |(name, _)| panic!("{name} was begun"));
         assert_eq!(
             lines(&ends, &limit)[1],
             "not run   parity: all of it, since the limit of 0 minutes was reached"
@@ -218,7 +192,7 @@ mod tests {
     #[test]
     fn what_conforms_passes_without_times() {
         let absent = End::Absent("there is no treebank".into());
-        let ends = |first| [(Part::Conformance, first), (Part::Steps, absent.clone())];
+        let ends = |first| [("conformance", first), ("steps", absent.clone())];
         assert_eq!(ending(&ends(End::Done)), Ending::Done);
         assert_eq!(lines(&ends(End::Done), &Limit::default())[1], "not run   steps: there is no treebank");
         for first in [End::Failed("3 results deviate".into()), End::Cut("all of it".into()), absent.clone()] {
