@@ -30,6 +30,23 @@ pub(crate) fn built(path: &str) -> PathBuf {
     folder.and_then(Path::parent).unwrap_or(Path::new("target")).join("debug").join(path)
 }
 
+/// The files of a folder, relative to it and with slashes, without those in folders of these names.
+pub(crate) fn files(folder: &Path, ignored: &[&str]) -> anyhow::Result<Vec<String>> {
+    let place = || folder.display().to_string();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(place)? {
+        let entry = entry.with_context(place)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let kind = entry.file_type().with_context(place)?;
+        if kind.is_dir() && !ignored.contains(&name.as_str()) {
+            found.extend(files(&entry.path(), ignored)?.into_iter().map(|file| format!("{name}/{file}")));
+        } else if kind.is_file() {
+            found.push(name);
+        }
+    }
+    Ok(found)
+}
+
 /// A call of cargo with these words, in the root.
 pub(crate) fn cargo(words: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

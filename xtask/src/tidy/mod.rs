@@ -11,10 +11,7 @@ mod files;
 pub(crate) mod packages;
 mod source;
 
-use std::path::Path;
 use std::process::Command;
-
-use anyhow::Context as _;
 
 use frostline_sweep::Ending;
 use frostline_sweep::fault::{Blame as _, Result};
@@ -62,14 +59,7 @@ pub(crate) fn tidy() -> Result<Ending> {
 
 /// The project's files, relative to the root: those that git tracks and those that it does not ignore; without git all.
 pub(crate) fn files_of_the_project() -> anyhow::Result<Vec<String>> {
-    let names = match listed_by_git() {
-        Some(names) => names,
-        None => {
-            let mut found = Vec::new();
-            walk(&workspace::root(), "", &mut found)?;
-            found
-        }
-    };
+    let names = listed_by_git().map_or_else(|| workspace::files(&workspace::root(), &IGNORED), Ok)?;
     Ok(names.into_iter().filter(|name| workspace::root().join(name).is_file()).collect())
 }
 
@@ -80,34 +70,15 @@ fn listed_by_git() -> Option<Vec<String>> {
     Some(names.split('\0').filter(|name| !name.is_empty()).map(String::from).collect())
 }
 
-/// Adds the files of a folder, `below` it with slashes.
-fn walk(folder: &Path, below: &str, found: &mut Vec<String>) -> anyhow::Result<()> {
-    let place = || folder.display().to_string();
-    for entry in std::fs::read_dir(folder).with_context(place)? {
-        let entry = entry.with_context(place)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let kind = entry.file_type().with_context(place)?;
-        if IGNORED.contains(&name.as_str()) {
-            continue;
-        }
-        if kind.is_dir() {
-            walk(&entry.path(), &format!("{below}{name}/"), found)?;
-        } else if kind.is_file() {
-            found.push(format!("{below}{name}"));
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn files_are_found_without_git_too() {
-        let mut walked = Vec::new();
-        walk(&workspace::root().join("configs"), "configs/", &mut walked).expect("a folder");
-        assert!(walked.contains(&"configs/demo.toml".to_string()), "{walked:?}");
+        let walked = workspace::files(&workspace::root().join("tests"), &["fuzz"]).expect("a folder");
+        assert!(walked.contains(&"e2e/main.rs".to_string()), "{walked:?}");
+        assert!(!walked.iter().any(|name| name.contains("fuzz/")), "{walked:?}");
         let files = files_of_the_project().expect("files");
         assert!(files.contains(&"configs/demo.toml".to_string()));
     }
