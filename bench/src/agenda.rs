@@ -65,7 +65,7 @@ impl Task {
         self.scale.treebanks.values().next().expect("a scale has a treebank")
     }
 
-    /// What the word `{name}` of a command stands for, if both sides have it.
+    /// The words that replace `{name}` in a command, if both sides have it.
     pub(crate) fn value(
         &self,
         name: &str,
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_have_what_their_task_says() {
+    fn commands_are_filled_from_their_task() {
         let encoders = [Encoder { tagger: Some("cell".into()), ..encoder("all-MiniLM-L6-v2", false) }];
         let pace = Pace::of_a_test();
         let shown = |suite, who| {

@@ -70,7 +70,7 @@ pub(crate) struct Scale {
     /// Passes over them; 0 if steps are counted instead.
     #[serde(default)]
     pub epochs: u32,
-    /// Sentences per step; 0 means as many as the command says.
+    /// Sentences per step; 0 means the number given on the command line.
     #[serde(default)]
     pub batch: u32,
 }
@@ -184,7 +184,7 @@ impl Comparison {
 }
 
 impl Suite {
-    /// What the file has about it.
+    /// Its section in the file.
     pub(crate) fn section(self) -> &'static Section {
         &DEFINITIONS.suites[&self]
     }
@@ -202,7 +202,7 @@ impl Measure {
     }
 }
 
-/// The words of a command, in which `{NAME}` is what `value` or the file's `commands` have for it.
+/// The words of a command; each `{NAME}` is replaced by the words of `value`, or else of the file's `commands`.
 pub(crate) fn words(command: &str, value: &impl Fn(&str) -> Option<Vec<OsString>>) -> Vec<OsString> {
     let word = |word: &'_ str| match word.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
         None => vec![word.into()],
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_holds_where_it_says() {
+    fn a_bar_holds_for_its_rows() {
         let [minilm, distilbert] = ["all-MiniLM-L6-v2", "distilbert-base-multilingual-cased"];
         let on = |isa, policy, encoder, key| bar_of("f32-study", key, policy, encoder, isa).map(|b| b.must);
         let must = |policy, encoder, key| on("avx512+bf16", policy, encoder, key);

@@ -1,7 +1,7 @@
 //! `cargo xtask device`: what a GPU computes and how fast, in one command and a limited time. It needs no Rust where it is
 //! given a program.
 //!
-//! Its parts are in [`PARTS`]. A part that fails does not keep the next from running: each says something of its own.
+//! Its parts are in [`PARTS`]. A part that fails does not keep the next from running.
 
 use std::path::Path;
 use std::process::Command;

@@ -12,10 +12,10 @@ pub(crate) struct Pace {
     pub rounds: u32,
     pub steps: u32,
     pub warmup: u32,
-    /// Sentences per step, unless a setting says how many.
+    /// Sentences per step of settings that give no number.
     pub batch: u32,
     pub threads: u32,
-    /// The instruction set that both sides are held to: what `FROSTLINE_ISA` says.
+    /// The instruction set that both sides are held to: the value of `FROSTLINE_ISA`.
     pub isa: Option<String>,
     /// How many of a sweep's seeds the peer runs; its times count for all of them.
     pub peer_seeds: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Pace {
     pub limit: Limit,
 }
 
-/// The threads of each side where nothing says how many.
+/// The threads of each side by default: all cores.
 pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }

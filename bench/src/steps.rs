@@ -29,7 +29,7 @@ pub(crate) fn measure(args: &DeviceArgs, call: &Call<'_>) -> Result<(bool, Vec<S
     Ok((passed, rounds.unmeasured()))
 }
 
-/// PyTorch on the same device; without one it is said, and our side is measured alone.
+/// Returns PyTorch on the same device. If there is none, prints so, and our side is measured alone.
 fn peer<'p>(args: &DeviceArgs, runner: &Program, pace: &'p Pace) -> Option<Peer<'p>> {
     let Some(python) = &args.python else {
         say!("peer      none, since no --python was given: Frostline is timed alone");

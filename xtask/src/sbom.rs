@@ -3,8 +3,8 @@
 //! `cargo tree` lists the crates of the build, with its features and its platform, and which depends on which; `Cargo.lock` has
 //! the SHA-256 of their archives. The file has no clock and no random number, so the same commit gives the same file.
 //!
-//! cargo-cyclonedx 0.5.9 does not take its place: it lists 669 crates, those of all members and features, where the build has
-//! 366, and it writes paths of the machine and the time into the file.
+//! cargo-cyclonedx 0.5.9 does not replace it: it lists 669 crates, which are those of all members and features, although the
+//! build has 366, and it writes paths of the machine and the time into the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;

@@ -23,7 +23,7 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// What the build of the step `test` has made: its profile's folder lies beside that of this program's.
+/// A file that the build of the step `test` has made; the folder of its profile is next to the folder of this program.
 pub(crate) fn built(path: &str) -> PathBuf {
     let here = std::env::current_exe().unwrap_or_default();
     let folder = here.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));

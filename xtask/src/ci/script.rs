@@ -9,7 +9,7 @@ use super::venv::{ended, environment, quiet};
 use crate::workspace;
 use frostline_sweep::say;
 
-/// The exit code of a script that cannot run here, as it said then.
+/// The exit code of a script that cannot run here, and has printed why.
 const LACKING: i32 = 77;
 
 /// A script and what it needs.
@@ -18,7 +18,7 @@ pub(super) struct Script {
     pub file: &'static str,
     /// What it checks.
     pub about: &'static str,
-    /// Whether it imports the packages of `requirements.txt` beside it.
+    /// Whether it imports the packages of `requirements.txt` in its folder.
     pub packages: bool,
     pub program: String,
     pub arguments: &'static str,
