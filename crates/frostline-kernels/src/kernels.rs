@@ -8,7 +8,7 @@ use burn::tensor::activation;
 use burn::tensor::backend::AutodiffBackend;
 
 use crate::{
-    AddNorm, Defer, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update, Updated, Values, stock,
+    AddNorm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update, Updated, Values, stock,
 };
 
 /// The operations of a training step on a backend.
@@ -225,18 +225,6 @@ pub trait Kernels: Backend {
         clip: Option<f64>,
     ) -> Vec<Updated<Self>> {
         stock::adamw(updates, squares, clip)
-    }
-
-    /// How updates as those of [`Kernels::k_adamw`] are deferred, where a backend can overlap them with the next step.
-    #[must_use]
-    fn k_defers() -> Option<Defer<Self>> {
-        None
-    }
-
-    /// Whether products compute deferred updates on the way, which then take hardly any time of their own.
-    #[must_use]
-    fn k_computes_updates() -> bool {
-        false
     }
 
     /// How a table is made of which a step updates only the rows that it reads; nothing where a backend updates whole tables.

@@ -2,7 +2,6 @@
 
 mod awake;
 pub mod backend;
-mod background;
 mod built;
 #[cfg(feature = "flex")]
 pub mod conformance;
@@ -25,11 +24,10 @@ mod gpu;
 mod ndarray;
 
 pub use awake::awake;
-pub use background::{background_threads, compute_in_background};
 pub use device_calls::DeviceCalls;
 pub use dropout::Dropout;
 pub use frostline_record::Precision;
 pub use kernels::{Kernels, Train};
 pub use numbers::{Index, Rows, Shared, Values, share};
-pub use options::{AdamW, AddNorm, Defer, Deferred, LazyTable, MakeLazyTable, Update, Updated, clipping};
+pub use options::{AdamW, AddNorm, LazyTable, MakeLazyTable, Update, Updated, clipping};
 pub use pack::{Pack, Picked};

@@ -1,7 +1,5 @@
 //! Arguments of operations: updates of parameters, and what follows a linear layer.
 
-use std::sync::Arc;
-
 use burn::prelude::*;
 
 use crate::{Dropout, Rows};
@@ -63,25 +61,6 @@ pub struct Update<B: Backend> {
 
 /// A parameter and its moments after an update.
 pub type Updated<B> = (Tensor<B, 1>, [Tensor<B, 1>; 2]);
-
-/// Deferred updates. They are computed in their order, in the background
-/// ([`compute_in_background`](crate::compute_in_background)), by the backend's next products and by whoever reads one.
-pub trait Deferred<B: Backend>: Send + Sync {
-    /// Computes a part of the next update that nobody has begun. Says whether there was one, and products do not compute the rest.
-    fn advance(&self) -> bool;
-
-    /// A parameter after its update, by the update's place. Waits for it and computes others meanwhile.
-    fn parameter(&self, at: usize) -> Tensor<B, 1>;
-
-    /// Takes a parameter's moments after its update, by the update's place. Waits for it and computes others meanwhile.
-    ///
-    /// # Panics
-    /// If they were taken before.
-    fn moments(&self, at: usize) -> [Tensor<B, 1>; 2];
-}
-
-/// Defers updates, whose gradients are first multiplied by [`clipping`] of the sums of squares and the largest norm.
-pub type Defer<B> = fn(Vec<Update<B>>, &Tensor<B, 1>, Option<f64>) -> Arc<dyn Deferred<B>>;
 
 /// What gradients whose squares have these sums are multiplied with, so that their global norm is at most `clip`.
 ///

@@ -28,8 +28,9 @@ pub struct Times {
 }
 
 impl Times {
-    /// Divides the time of the last so many steps among them.
-    pub(crate) fn share_last(&mut self, steps: usize) {
+    /// Adds a step's time, and shares the time of the last so many steps, it included, among them.
+    pub(crate) fn add_step(&mut self, ms: f64, steps: usize) {
+        self.steps_ms.push(ms);
         let first = self.steps_ms.len().saturating_sub(steps);
         let last = &mut self.steps_ms[first..];
         let mean = last.iter().sum::<f64>() / last.len().max(1) as f64;
@@ -43,10 +44,10 @@ mod tests {
 
     #[test]
     fn steps_that_were_waited_for_together_share_their_time() {
-        let mut times = Times { steps_ms: vec![9.0, 1.0, 1.0, 4.0], epochs_ms: Vec::new() };
-        times.share_last(3);
+        let mut times = Times { steps_ms: vec![9.0, 1.0, 1.0], epochs_ms: Vec::new() };
+        times.add_step(4.0, 3);
         assert_eq!(times.steps_ms, [9.0, 2.0, 2.0, 2.0]);
-        times.share_last(0);
-        assert_eq!(times.steps_ms, [9.0, 2.0, 2.0, 2.0]);
+        times.add_step(5.0, 1);
+        assert_eq!(times.steps_ms, [9.0, 2.0, 2.0, 2.0, 5.0]);
     }
 }

@@ -2,11 +2,14 @@
 
 use burn::prelude::*;
 
+use crate::progress::Progress;
+use crate::{LrSchedule, TrainError};
+
 /// The losses of the last steps.
 pub(crate) struct Losses<B: Backend>(Vec<Option<Tensor<B, 1>>>);
 
 impl<B: Backend> Losses<B> {
-    /// None yet.
+    /// An empty list.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
@@ -16,17 +19,30 @@ impl<B: Backend> Losses<B> {
         self.0.push(loss);
     }
 
-    /// How many have not been read.
+    /// Number of losses that have not been read.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The losses since the last call, in their order; nothing for a step without labels. Waits for the device once.
-    pub fn read(&mut self) -> Vec<Option<f32>> {
-        let kept: Vec<Tensor<B, 1>> = self.0.iter().flatten().cloned().collect();
-        let read =
-            if kept.is_empty() { Vec::new() } else { Tensor::cat(kept, 0).into_data().iter().collect() };
-        let mut read: std::vec::IntoIter<f32> = read.into_iter();
-        self.0.drain(..).map(|loss| loss.map(|_| read.next().expect("one number per loss"))).collect()
+    /// Reads the losses since the last call and adds them to the run's means. A step without labels has no loss and no part in
+    /// a mean: counted as 0, it would make the loss look smaller than it is. Waits for the device once.
+    ///
+    /// # Errors
+    /// If a loss is NaN or infinite; the error names its step.
+    pub fn read_into(&mut self, at: &mut Progress, schedule: &LrSchedule) -> Result<(), TrainError> {
+        let first = at.step + 1 - self.0.len() as u64;
+        let on_device: Vec<Tensor<B, 1>> = self.0.iter().flatten().cloned().collect();
+        let steps = (first..).zip(self.0.drain(..)).filter_map(|(step, loss)| loss.map(|_| step));
+        let losses: Vec<f32> = match on_device.is_empty() {
+            true => Vec::new(),
+            false => Tensor::cat(on_device, 0).into_data().iter().collect(),
+        };
+        for (step, loss) in steps.zip(losses) {
+            if !loss.is_finite() {
+                return Err(TrainError::Diverged { step, loss, lr: schedule.at(step - 1) });
+            }
+            at.add_loss(loss);
+        }
+        Ok(())
     }
 }

@@ -2,14 +2,13 @@
 //! LayerNorms, and no state for what is frozen.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 use frostline_freeze::{Group, LayerDecay};
-use frostline_kernels::{AdamW, Deferred, Kernels, Train, Update, clipping};
+use frostline_kernels::{AdamW, Kernels, Train, Update, clipping};
 use frostline_model::Network;
 use frostline_record::OptimizerSettings;
 
@@ -27,12 +26,7 @@ pub struct Optimizer<B: Backend> {
     moments: AllMoments<B>,
     /// The word table, where the model has only the rows that a step reads.
     word_table: Option<WordTable>,
-    /// The last step's updates, where they were deferred.
-    deferred: Option<DeferredStep<B>>,
 }
-
-/// Deferred updates, and the parameter of each with its steps.
-type DeferredStep<B> = (Arc<dyn Deferred<B>>, Vec<(ParamId, u64)>);
 
 /// What follows from a parameter's path.
 #[derive(Clone, Copy)]
@@ -56,7 +50,6 @@ impl<B: Kernels> Optimizer<B> {
             places: HashMap::new(),
             moments: HashMap::new(),
             word_table: None,
-            deferred: None,
         }
     }
 
@@ -73,26 +66,9 @@ impl<B: Kernels> Optimizer<B> {
         A: Train + AutodiffBackend<InnerBackend = B>,
         M: Module<A>,
     {
-        self.take_step(lr, model, gradients, false)
-    }
-
-    /// As [`Optimizer::step`]; with `defers`, parameters are updated when they are read, or before by who
-    /// advances the [updates](Optimizer::deferred).
-    pub(crate) fn take_step<A, M>(
-        &mut self,
-        lr: f64,
-        model: M,
-        gradients: GradientsParams,
-        defers: bool,
-    ) -> (M, Norms<B>)
-    where
-        A: Train + AutodiffBackend<InnerBackend = B>,
-        M: Module<A>,
-    {
         let mut taken = Taken { gradients, all: Vec::new() };
         let model = model.map(&mut taken);
         let Taken { mut all, .. } = taken;
-        self.finish_deferred();
         if all.is_empty() {
             return (model, Norms::NONE);
         }
@@ -111,7 +87,7 @@ impl<B: Kernels> Optimizer<B> {
             let Part { id, shape, parameter, gradient } = all.remove(at);
             let rule = self.rule(lr, self.places[&id], table.next_step());
             table.update(&rule, clipping(&squares, clip), gradient);
-            after.insert(id, (shape, After::Done(parameter)));
+            after.insert(id, (shape, parameter));
         }
         self.word_table = word_table;
         let mut kept = Vec::with_capacity(all.len());
@@ -127,34 +103,12 @@ impl<B: Kernels> Optimizer<B> {
             Update { rule: self.rule(lr, self.places[&id], steps + 1), parameter, gradient, moments }
         });
         let updates = updates.collect();
-        if let Some(defer) = B::k_defers().filter(|_| defers) {
-            let deferred = defer(updates, &squares, clip);
-            for (at, (id, shape, _)) in kept.iter().enumerate() {
-                after.insert(*id, (shape.clone(), After::Deferred(Arc::clone(&deferred), at)));
-            }
-            self.deferred = Some((deferred, kept.into_iter().map(|(id, _, steps)| (id, steps)).collect()));
-        } else {
-            for ((id, shape, steps), (parameter, values)) in
-                kept.into_iter().zip(B::k_adamw(updates, &squares, clip))
-            {
-                self.moments.insert(id, Moments { steps, values });
-                after.insert(id, (shape, After::Done(parameter)));
-            }
+        let updated = B::k_adamw(updates, &squares, clip);
+        for ((id, shape, steps), (parameter, values)) in kept.into_iter().zip(updated) {
+            self.moments.insert(id, Moments { steps, values });
+            after.insert(id, (shape, parameter));
         }
         (model.map(&mut Put { after }), norms)
-    }
-
-    /// The updates that the last step has deferred.
-    pub(crate) fn deferred(&self) -> Option<&Arc<dyn Deferred<B>>> {
-        self.deferred.as_ref().map(|(deferred, _)| deferred)
-    }
-
-    /// Finishes deferred updates and takes their moments.
-    fn finish_deferred(&mut self) {
-        let Some((deferred, all)) = self.deferred.take() else { return };
-        for (at, (id, steps)) in all.into_iter().enumerate() {
-            self.moments.insert(id, Moments { steps, values: deferred.moments(at) });
-        }
     }
 
     /// Takes the word table out of the model where it learns, and puts it back where it does not.
@@ -163,7 +117,7 @@ impl<B: Kernels> Optimizer<B> {
         A: Train + AutodiffBackend<InnerBackend = B>,
     {
         if !model.encoder.embeddings.word.is_require_grad() {
-            return self.put_back(model);
+            return self.give_back(model);
         }
         let (None, Some(make)) = (&self.word_table, B::k_lazy_table()) else { return model };
         let (model, table) = WordTable::take(model, make, &mut self.moments);
@@ -183,16 +137,8 @@ impl<B: Kernels> Optimizer<B> {
         }
     }
 
-    /// Finishes deferred updates, and puts the word table back into the model, with all its rows up to date.
+    /// Puts the word table back into the model, with all its rows up to date.
     pub(crate) fn give_back<A>(&mut self, model: Network<A>) -> Network<A>
-    where
-        A: Train + AutodiffBackend<InnerBackend = B>,
-    {
-        self.finish_deferred();
-        self.put_back(model)
-    }
-
-    fn put_back<A>(&mut self, model: Network<A>) -> Network<A>
     where
         A: Train + AutodiffBackend<InnerBackend = B>,
     {
@@ -231,8 +177,7 @@ impl<B: Kernels> Optimizer<B> {
         &self,
         model: &M,
     ) -> BTreeMap<String, SavedMoments> {
-        let is_whole = self.word_table.is_none() && self.deferred.is_none();
-        assert!(is_whole, "the model is given back before a run is saved");
+        assert!(self.word_table.is_none(), "the model is given back before a run is saved");
         let numbers = |tensor: &Tensor<B, 1>| tensor.to_data().into_vec::<f32>().expect("moments are f32");
         ids(model)
             .into_iter()
@@ -353,8 +298,6 @@ struct Taken<B: Backend> {
 impl<A: Train> ModuleMapper<A> for Taken<A::InnerBackend> {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
         let Some(gradient) = self.gradients.remove::<A::InnerBackend, D>(parameter.id) else {
-            // Who reads all parameters leaves no reference to deferred updates, so that the next ones are in place.
-            let _ = parameter.val();
             return parameter;
         };
         let (id, tensor, _) = parameter.consume();
@@ -367,32 +310,16 @@ impl<A: Train> ModuleMapper<A> for Taken<A::InnerBackend> {
     }
 }
 
-/// A parameter after a step.
-enum After<B: Backend> {
-    Done(Tensor<B, 1>),
-    /// To be computed when it is read: one of these updates.
-    Deferred(Arc<dyn Deferred<B>>, usize),
-}
-
 /// Puts them back.
 struct Put<B: Backend> {
-    after: HashMap<ParamId, (Shape, After<B>)>,
+    after: HashMap<ParamId, (Shape, Tensor<B, 1>)>,
 }
 
 impl<A: Train> ModuleMapper<A> for Put<A::InnerBackend> {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
         let Some((shape, after)) = self.after.remove(&parameter.id) else { return parameter };
-        let (id, to) = (parameter.id, shape.clone());
-        let whole = move |tensor: Tensor<A::InnerBackend, 1>, learns| {
-            Tensor::from_inner(tensor.reshape(to.clone())).set_require_grad(learns)
-        };
-        match after {
-            After::Done(tensor) => Param::initialized(id, whole(tensor, true)),
-            After::Deferred(deferred, at) => {
-                let read = move |_: &A::Device, learns| whole(deferred.parameter(at), learns);
-                Param::uninitialized(id, read, parameter.lazy_device(), true, shape)
-            }
-        }
+        let tensor = Tensor::from_inner(after.reshape(shape)).set_require_grad(true);
+        Param::initialized(parameter.id, tensor)
     }
 }
 
@@ -440,7 +367,7 @@ mod tests {
 
     /// Takes steps of which every third one does not read the second parameter, and keeps a copy of the model on the way.
     /// Gives the model's values, the copy's and the state, after the model was seen to stay where it is in memory.
-    fn trained(defers: bool) -> ([[Vec<f32>; 2]; 2], BTreeMap<String, SavedMoments>) {
+    fn trained() -> ([[Vec<f32>; 2]; 2], BTreeMap<String, SavedMoments>) {
         let mut optimizer = Optimizer::<Flex>::new(OptimizerSettings::default(), 1);
         let (mut model, mut kept, mut before) = (Two::new(), None, None);
         for step in 0..12 {
@@ -449,8 +376,7 @@ mod tests {
                 loss = loss + model.second.val().sin().sum();
             }
             let gradients = GradientsParams::from_grads(loss.backward(), &model);
-            (model, _) = optimizer.take_step(0.01, model, gradients, defers);
-            assert_eq!(optimizer.deferred().is_some(), defers, "whether updates are deferred");
+            (model, _) = optimizer.step(0.01, model, gradients);
             if step == 4 {
                 kept = Some(model.clone());
             }
@@ -459,17 +385,13 @@ mod tests {
                 assert_eq!(*before.get_or_insert(places), places, "an update copies a parameter");
             }
         }
-        optimizer.finish_deferred();
-        assert!(optimizer.deferred().is_none());
         let saved = optimizer.save(&model);
         ([model.values(), kept.expect("a copy").values()], saved)
     }
 
     #[test]
-    fn deferred_updates_have_the_same_bits() {
-        let (now, later) = (trained(false), trained(true));
-        assert_eq!(now, later);
-        let ([model, kept], saved) = now;
+    fn updates_are_in_place_and_change_no_copy() {
+        let ([model, kept], saved) = trained();
         assert_ne!(model, kept);
         assert_eq!([saved["first"].0, saved["second"].0], [12, 8], "the steps of each parameter");
     }

@@ -6,7 +6,7 @@ use frostline_freeze::Settling;
 use frostline_record::LossPoint;
 use serde::{Deserialize, Serialize};
 
-use crate::{Epoch, Evaluation, Times};
+use crate::{Epoch, Evaluation, RunEvent, Times};
 
 /// All of a run's state but tensors. A checkpoint holds it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,8 +46,10 @@ impl Progress {
         Self { epoch: 1, untouched: 1.0, start, ..Self::default() }
     }
 
-    /// Counts a step. Its loss is added when it is read.
-    pub fn add_step(&mut self, sentences: usize, subwords: usize) {
+    /// Counts a step, which multiplied rows of the word table without gradient with `unread_rows`. Its loss is added when it is
+    /// read.
+    pub fn add_step(&mut self, sentences: usize, subwords: usize, unread_rows: f64) {
+        self.untouched *= unread_rows;
         self.step += 1;
         self.done += 1;
         self.sentences += sentences;
@@ -60,23 +62,26 @@ impl Progress {
         self.since.add(loss.into());
     }
 
-    /// Adds a point to the train-loss curve: the mean since the last one. Returns whether there is one: steps without labels
-    /// have no loss.
-    pub fn add_loss_point(&mut self, lr: f64) -> bool {
-        let mean = self.since.take();
-        self.losses.extend(mean.map(|loss_nats| LossPoint { step: self.step, loss_nats, lr }));
-        mean.is_some()
+    /// Adds a point to the train-loss curve, the mean since the last one, and returns its event in a run of so many steps. Steps
+    /// without labels have no loss, and so perhaps no point.
+    pub fn add_loss_point(&mut self, lr: f64, steps: u64) -> Option<RunEvent<'_>> {
+        let loss_nats = self.since.take()?;
+        self.losses.push(LossPoint { step: self.step, loss_nats, lr });
+        let point = &self.losses[self.losses.len() - 1];
+        let tokens_per_s = self.tokens_per_s();
+        Some(RunEvent::Loss { point, epoch: self.epoch, steps, tokens_per_s, times: &self.times })
     }
 
-    /// Adds an epoch of so many steps, with its dev scores.
-    pub fn add_epoch(&mut self, epoch: u32, steps: usize, dev: &[Evaluation], scoring_ms: f64) {
+    /// Adds the running epoch, of so many steps, with its dev scores.
+    pub fn add_epoch(&mut self, steps: usize, dev: &[Evaluation]) -> &Epoch {
         let first = self.times.steps_ms.len() - steps;
-        let scoring_ms = std::mem::take(&mut self.scoring_ms) + scoring_ms;
+        let scoring_ms = std::mem::take(&mut self.scoring_ms);
         self.times.epochs_ms.push([self.times.steps_ms[first..].iter().sum(), scoring_ms]);
         // No cell is started whose train sentences have no labels at all.
         let train_loss_nats = self.epoch_loss.take().unwrap_or(0.0);
         let dev = dev.iter().map(Evaluation::scored).collect();
-        self.epochs.push(Epoch { epoch, step: self.step, train_loss_nats, dev });
+        self.epochs.push(Epoch { epoch: self.epoch, step: self.step, train_loss_nats, dev });
+        &self.epochs[self.epochs.len() - 1]
     }
 
     /// Subwords per second of training time.

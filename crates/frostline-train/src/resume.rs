@@ -7,37 +7,43 @@ use frostline_model::{Network, Values, fingerprints, replace, snapshot};
 
 use crate::freezer::Freezer;
 use crate::progress::Progress;
-use crate::{Evaluation, Optimizer, Saved, TrainError};
+use crate::{Evaluation, Optimizer, Run, Saved, TrainError};
 
 /// The best model so far, with its dev scores unless it comes from a checkpoint.
 pub(crate) type Best<B> = (Network<B>, Option<Vec<Evaluation>>);
 
-/// What the loop starts with.
-pub(crate) struct Start<B: Train> {
+/// The state of a run between two steps.
+pub(crate) struct Start<'a, B: Train> {
     pub model: Network<B>,
-    pub best: Option<Best<B>>,
+    pub optimizer: Optimizer<B::InnerBackend>,
+    pub freezer: Freezer<'a, B>,
     pub at: Progress,
+    pub best: Option<Best<B>>,
 }
 
-/// A run at its start, or where an earlier attempt was saved.
+/// The state of a run at its start, or where an earlier attempt was saved.
 ///
 /// # Errors
-/// Where what was saved is of another model.
-pub(crate) fn resume<B: Train>(
-    model: Network<B>,
+/// If `saved` is of another model.
+pub(crate) fn resume<'a, B: Train>(
+    run: &'a Run<'a>,
+    mut model: Network<B>,
     saved: Option<Saved>,
-    optimizer: &mut Optimizer<B::InnerBackend>,
-) -> Result<Start<B>, TrainError> {
-    let start = fingerprints(&model);
-    let Some(saved) = saved else {
-        return Ok(Start { model, best: None, at: Progress::new(start) });
-    };
-    saved.check(start.keys())?;
-    let Saved { progress, model: now, best, moments } = saved;
-    let best = if best.is_empty() { None } else { Some((with(&model, &best)?, None)) };
-    let model = with(&model, &now)?;
-    optimizer.restore(&model, &model.device(), moments);
-    Ok(Start { model, best, at: progress })
+) -> Result<Start<'a, B>, TrainError> {
+    let mut optimizer = Optimizer::new(run.settings.optimizer.clone(), run.encoder.depth);
+    let mut at = Progress::new(fingerprints(&model));
+    let mut best = None;
+    if let Some(saved) = saved {
+        saved.check(at.start.keys())?;
+        if !saved.best.is_empty() {
+            best = Some((with(&model, &saved.best)?, None));
+        }
+        model = with(&model, &saved.model)?;
+        optimizer.restore(&model, &model.device(), saved.moments);
+        at = saved.progress;
+    }
+    let (freezer, model) = Freezer::new(run, at.step, std::mem::take(&mut at.settling), model);
+    Ok(Start { model, optimizer, freezer, at, best })
 }
 
 /// The model with these parameters.

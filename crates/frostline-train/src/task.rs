@@ -9,6 +9,7 @@ use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Network};
 use frostline_record::{Checkpoints, Settings};
 
+use crate::progress::Progress;
 use crate::{Evaluation, TrainError, View, evaluate};
 
 /// What a run works on.
@@ -141,5 +142,40 @@ impl<'a> Run<'a> {
         self.asked.is_some_and(|asked| asked.load(Ordering::Relaxed))
             || (steps > 0 && step.is_multiple_of(steps))
             || (minutes > 0.0 && last.elapsed().as_secs_f64() >= minutes * 60.0)
+    }
+}
+
+/// What follows a step, besides the next one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Due {
+    /// A point of the loss curve.
+    pub log: bool,
+    /// Scores of dev within the epoch.
+    pub dev: bool,
+    pub checkpoint: bool,
+    /// The end of the epoch.
+    end: bool,
+}
+
+impl Due {
+    /// What is due after the last step of `at`, in an epoch of so many steps.
+    pub fn after_step(run: &Run<'_>, at: &Progress, steps: usize, last_checkpoint: Instant) -> Self {
+        let end = at.done == steps;
+        Self {
+            log: at.step.is_multiple_of(run.settings.train.log_every) || at.step == run.steps(),
+            dev: !end && run.dev_is_due(at.step),
+            checkpoint: run.checkpoint_is_due(at.step, last_checkpoint),
+            end,
+        }
+    }
+
+    /// Whether something of it reads the whole model.
+    pub const fn reads_model(self) -> bool {
+        self.dev || self.checkpoint || self.end
+    }
+
+    /// Whether something of it needs the losses of all steps so far.
+    pub const fn reads_losses(self) -> bool {
+        self.log || self.reads_model()
     }
 }

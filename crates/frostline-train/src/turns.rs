@@ -9,9 +9,7 @@ use frostline_model::{EncoderConfig, Network, set_trainable};
 use frostline_random::Stream;
 use frostline_record::Settings;
 
-use crate::batch::Batch;
 use crate::clock::{Clock, StepTime};
-use crate::pass;
 use crate::step::{Step, wait};
 use crate::{Optimizer, Task, TrainError};
 
@@ -79,20 +77,9 @@ impl<'a, B: Train> Turns<'a, B> {
         let model = optimizer.give_back(model);
         let model = optimizer.take_table(model);
         let masks = Stream::new(settings.seed, "dropout").child(round);
-        let pass = pass::training(masks, encoder, policy, settings);
-        let learns = policy.learns_through(task.head);
-        let step = |at: usize| {
-            let parts = Batch::parts(encoder, task.train, &self.batches[at], settings.train.accumulate);
-            Step { encoder, head: task.head, weight: task.weight, parts, pass: &pass, lr: 0.0, learns }
-        };
-        // In training, the updates of a step overlap the next one. So one on another batch leaves those that the timed step has to make.
-        let before = step((at + 1) % self.batches.len());
-        let model = match before.leaves_updates::<B>() {
-            true => before.take(model, optimizer).0,
-            false => model,
-        };
         let clock = Clock::start();
-        let (model, taken) = step(at).take(model, optimizer);
+        let step = Step::new(encoder, settings, policy, *task, &self.batches[at], masks, 0.0);
+        let (model, taken) = step.take(model, optimizer);
         wait(&model);
         let time = clock.elapsed();
         self.models[*place] = Some(model);
@@ -125,10 +112,11 @@ mod tests {
     }
 
     #[test]
-    fn a_timed_step_makes_the_updates_that_one_before_has_left() {
+    fn a_turn_updates_each_parameter_once() {
         for policy in ["none", "all"] {
-            assert!(updates(policy, 254).iter().all(|&steps| steps == 2), "{policy}");
-            assert!(updates(policy, 3).iter().all(|&steps| steps == 1), "a small step leaves none: {policy}");
+            for words in [254, 3] {
+                assert!(updates(policy, words).iter().all(|&steps| steps == 1), "{policy}, {words} words");
+            }
         }
     }
 }

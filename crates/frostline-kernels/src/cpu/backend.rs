@@ -9,7 +9,6 @@ use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 
 use super::adamw::StepConstants;
-use super::deferred::{Ready, Updates};
 use super::gradients::{
     AddRowOp, AttentionOp, AttentionState, DropoutOp, GatherOp, GeluOp, LinearOp, LinearState, LossOp,
     NormOp, NormState, ScaledOp, ScaledState, SelfAttentionOp, SelfAttentionState, SharesOp, TanhOp,
@@ -18,8 +17,7 @@ use super::lazy::Table;
 use super::tensors::{Tracked, contiguous, data, flex, whole, wrap};
 use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product, squares, weights};
 use crate::options::clipping;
-use crate::profile;
-use crate::{Defer, Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated};
+use crate::{Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated};
 
 fn raw<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
     contiguous(tensor.into_primitive().tensor())
@@ -31,7 +29,10 @@ fn tracked<C: CheckpointStrategy, const D: usize>(tensor: Tensor<Autodiff<Flex, 
     tensor
 }
 
-/// Updates as they are computed.
+/// An update: its constants, the gradient, and the parameter and its two moments in buffers of their own.
+type Ready = (StepConstants, FlexTensor, [FlexTensor; 3]);
+
+/// Prepares updates to be computed in place.
 fn ready(
     updates: Vec<Update<Flex>>,
     squares: &Tensor<Flex, 1>,
@@ -181,16 +182,6 @@ impl Kernels for Flex {
         adamw::step(steps.collect());
         let written = all.into_iter().map(|(_, _, written)| written);
         written.map(|[parameter, first, second]| (wrap(parameter), [wrap(first), wrap(second)])).collect()
-    }
-
-    fn k_defers() -> Option<Defer<Self>> {
-        // With timers, each operation is timed on its own.
-        let is_timed = profile::is_on();
-        (!is_timed).then_some(|updates, squares, clip| Updates::defer(ready(updates, squares, clip)))
-    }
-
-    fn k_computes_updates() -> bool {
-        product::compute_updates()
     }
 
     fn k_lazy_table() -> Option<MakeLazyTable> {

@@ -6,7 +6,6 @@
 mod adamw;
 mod attention;
 mod backend;
-mod deferred;
 mod fma;
 mod fresh;
 mod gather;

@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
-use crate::background_threads;
 
 /// Jobs whose results are taken in order. At most [`background_threads`] of them wait for a thread, so that what they hold does not
 /// pile up.
@@ -16,6 +15,11 @@ struct Job<T> {
     work: Mutex<Option<Work<T>>>,
     /// Once it has ended.
     result: Mutex<Option<thread::Result<T>>>,
+}
+
+/// How many threads of the caller's pool do jobs while the others do something else: half of them.
+fn background_threads() -> usize {
+    rayon::current_num_threads() / 2
 }
 
 type Work<T> = Box<dyn FnOnce() -> T + Send>;

@@ -1,8 +1,6 @@
 //! Memory that is needed soon. A prefetch never faults, wherever it points; where a processor has no instruction for it, nothing
 //! happens.
 
-use std::ptr::NonNull;
-
 /// f32 of a cache line.
 pub const LINE: usize = 16;
 
@@ -15,19 +13,6 @@ pub fn prefetch(at: *const f32) {
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
-/// Asks for a line in the second-level cache.
-#[inline(always)]
-fn prefetch_l2(at: *const f32) {
-    // SAFETY: as above.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(at.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
@@ -107,29 +92,5 @@ impl Lines {
         let is_last = self.left == 0;
         self.at = self.at.wrapping_add(if is_last { self.jump } else { self.step });
         self.left = if is_last { self.lines } else { self.left };
-    }
-}
-
-/// Memory that is prefetched little by little, so that prefetches do not wait for each other.
-pub struct Stream {
-    at: *const f32,
-    step: usize,
-}
-
-impl Stream {
-    /// From a place on, `step` f32 at a time. Where there is no place, a line that is in cache is asked for again and again, which
-    /// costs less than to ask whether there is one.
-    #[inline(always)]
-    pub const fn from(place: Option<NonNull<f32>>, step: usize, in_cache: *const f32) -> Self {
-        match place {
-            Some(place) => Self { at: place.as_ptr(), step },
-            None => Self { at: in_cache, step: 0 },
-        }
-    }
-
-    #[inline(always)]
-    pub fn prefetch(&mut self) {
-        prefetch_l2(self.at);
-        self.at = self.at.wrapping_add(self.step);
     }
 }

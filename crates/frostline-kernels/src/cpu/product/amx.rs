@@ -14,7 +14,7 @@ use core::ptr;
 use std::sync::OnceLock;
 
 use super::avx512;
-use super::blocked::{Engine, Layout, Prefetches, Tile};
+use super::blocked::{Engine, Layout, Tile};
 use super::words::{convert, panel, rows_of_transpose, transposed};
 use crate::dispatch::{Isa, isa};
 
@@ -80,7 +80,7 @@ unsafe impl Engine for Amx {
     const PLAIN: Layout = Layout::Blocks;
     const TRANSPOSED: Layout = Layout::Blocks;
     const AT_ONCE: usize = AT_ONCE;
-    const PREFETCHES: Option<Prefetches> = None;
+    const PREFETCH_EVERY: Option<usize> = None;
 
     unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
         let length = k.next_multiple_of(AT_ONCE) / 2;

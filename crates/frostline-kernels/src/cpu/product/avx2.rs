@@ -7,13 +7,13 @@
 use core::arch::x86_64::*;
 use std::hint::black_box;
 
-use super::blocked::{MR, Prefetches, Tile};
-use crate::cpu::prefetch::{Lines, Stream};
+use super::blocked::{MR, Tile};
+use crate::cpu::prefetch::Lines;
 
 /// Columns of a strip.
 const STRIP: usize = 16;
-/// What a tile prefetches: of an operand a quarter of what AVX-512's does, which has four times the columns.
-pub const PREFETCHES: Prefetches = Prefetches { updates: 2, every: 16 };
+/// Elements along k per prefetched line of the next operand: four times those of AVX-512, which has four times the columns.
+pub const PREFETCH_EVERY: usize = 16;
 /// How often the loop is written out.
 const TIMES: usize = 4;
 
@@ -53,7 +53,6 @@ unsafe fn along<const R: usize, const ALONG: usize>(tile: &Tile, rows: [usize; R
     debug_assert!(tile.along == ALONG && (ALONG == 1 || tile.across == 1));
     let mut sums = [[_mm256_setzero_ps(); 2]; R];
     let (mut a, mut b) = (tile.a, tile.b);
-    let mut updates = Stream::from(tile.updates, TIMES * PREFETCHES.updates, tile.a.cast());
     let mut operand = tile.operand.unwrap_or(Lines::in_cache(tile.a.cast()));
     // A macro, because a closure has no target features.
     macro_rules! add {
@@ -71,8 +70,7 @@ unsafe fn along<const R: usize, const ALONG: usize>(tile: &Tile, rows: [usize; R
         };
     }
     for time in 0..tile.length / TIMES {
-        updates.prefetch();
-        if time % (PREFETCHES.every / TIMES) == 0 {
+        if time % (PREFETCH_EVERY / TIMES) == 0 {
             operand.prefetch();
         }
         add!(0);

@@ -6,13 +6,13 @@
 use core::arch::x86_64::*;
 use std::sync::OnceLock;
 
-use super::blocked::{AW, Engine, Layout, MR, NR, Prefetches, Tile, with_rows};
+use super::blocked::{AW, Engine, Layout, MR, NR, Tile, with_rows};
 use super::lanes;
 use super::words::{as_bf16, convert, mask, panel, transposed, transposed_f32};
-use crate::cpu::prefetch::{Lines, Stream};
+use crate::cpu::prefetch::Lines;
 
-/// What a tile prefetches. With 8 numbers of updates, not all updates of a layer have their turn in bf16; with 16, products wait.
-pub const PREFETCHES: Prefetches = Prefetches { updates: 12, every: 4 };
+/// Elements along k per prefetched line of the next operand.
+const PREFETCH_EVERY: usize = 4;
 
 /// Processors with AVX-512F and, for bf16, [`has_bf16`].
 pub struct Avx512;
@@ -44,7 +44,7 @@ unsafe impl Engine for Avx512 {
     const PLAIN: Layout = Layout::Rows;
     const TRANSPOSED: Layout = Layout::Abreast(AW);
     const AT_ONCE: usize = 2;
-    const PREFETCHES: Option<Prefetches> = Some(PREFETCHES);
+    const PREFETCH_EVERY: Option<usize> = Some(PREFETCH_EVERY);
 
     unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
         for row in 0..rows {
@@ -100,7 +100,7 @@ unsafe impl Engine for Avx512Widened {
     const PLAIN: Layout = Layout::Rows;
     const TRANSPOSED: Layout = Layout::Abreast(AW);
     const AT_ONCE: usize = 2;
-    const PREFETCHES: Option<Prefetches> = Some(PREFETCHES);
+    const PREFETCH_EVERY: Option<usize> = Some(PREFETCH_EVERY);
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
     unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
@@ -153,11 +153,9 @@ unsafe impl Engine for Avx512Widened {
 /// Multiplies along k, word by word of so many elements, and prefetches meanwhile.
 macro_rules! along_k {
     ($tile:ident, $elements:literal, $step:block) => {
-        let mut updates = Stream::from($tile.updates, PREFETCHES.updates, $tile.a.cast());
         let mut operand = $tile.operand.unwrap_or(Lines::in_cache($tile.a.cast()));
         for p in 0..$tile.length {
-            updates.prefetch();
-            if p % (PREFETCHES.every / $elements) == 0 {
+            if p % (PREFETCH_EVERY / $elements) == 0 {
                 operand.prefetch();
             }
             $step

@@ -17,13 +17,11 @@
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
 use super::{Left, Right, Start, Sum};
-use crate::cpu::deferred::{self, BetweenTiles};
 use crate::cpu::fresh::{Fresh, Part};
 use crate::cpu::prefetch::{Ahead, Lines};
 
@@ -67,8 +65,8 @@ pub unsafe trait Engine {
     const TRANSPOSED: Layout;
     /// bf16 along k that are multiplied at once. A row or column has as many zeros at its end as make a multiple of it.
     const AT_ONCE: usize;
-    /// What a tile prefetches on request, if it does.
-    const PREFETCHES: Option<Prefetches>;
+    /// For how many elements along k a tile prefetches one line of the next operand, if it does.
+    const PREFETCH_EVERY: Option<usize>;
 
     /// Converts up to [`RW`] rows of k f32 into words of pairs of bf16, laid out as [`Engine::PLAIN`].
     ///
@@ -131,16 +129,6 @@ pub unsafe trait Engine {
     unsafe fn tile<const BF16: bool>(tile: &Tile);
 }
 
-/// What a tile prefetches along k.
-#[derive(Clone, Copy)]
-pub struct Prefetches {
-    /// How many f32 of updates for each word: so many that those of a layer are computed between the tiles of the one before, and so
-    /// few that products do not wait for memory.
-    pub updates: usize,
-    /// For how many elements one line of the next operand.
-    pub every: usize,
-}
-
 /// Computes with the number of a tile's rows, up to [`MR`], as a constant.
 macro_rules! with_rows {
     ($tile:expr, $R:ident => $body:expr) => {
@@ -198,8 +186,6 @@ pub struct Tile {
     pub add: bool,
     /// Whether a sum of products of bf16 may be below the normal numbers, where it becomes zero.
     pub flush: bool,
-    /// Numbers of updates to prefetch: see [`Prefetches`].
-    pub updates: Option<NonNull<f32>>,
     /// The next operand's lines to prefetch.
     pub operand: Option<Lines>,
 }
@@ -272,14 +258,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     // With many rows, those of one part stay in the last-level cache while all panels are multiplied.
     let parts = parts.max((m * k).div_ceil(ROWS_TIMES_K).min(m.div_ceil(256)));
     let rows = m.div_ceil(parts).next_multiple_of(E::TILE_ROWS);
-    let prefetches = E::PREFETCHES.filter(|_| !super::in_matrix_unit());
-    let updates = prefetches.and_then(|Prefetches { updates, .. }| {
-        // Most are at least half: what the tiles of one strip prefetch, against the tensors of as many updates as it has elements.
-        let prefetched = m.div_ceil(E::TILE_ROWS) * updates * words_of::<E, BF16>(k);
-        deferred::under_way(2 * prefetched >= deferred::TENSORS * E::STRIP * k)
-    });
     let task = |task: usize| {
-        let mut updates = updates.as_deref().map(BetweenTiles::new);
         PANEL.with_borrow_mut(|panel| {
             panel.resize(stretch * NR / 16, Line([0; 16]));
             let (first, at) = (task / all * rows, task % all);
@@ -287,7 +266,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
             // SAFETY: the caller guarantees the instruction set; a task has its own rows and columns of one output.
             unsafe {
                 E::begin();
-                jobs[at / panels].run::<E>(at % panels * NR, rows, panel, &mut updates);
+                jobs[at / panels].run::<E>(at % panels * NR, rows, panel);
                 E::end();
             }
         });
@@ -465,13 +444,7 @@ impl<const BF16: bool> Job<'_, BF16> {
     /// # Safety
     /// The processor must have the engine's instruction set, this thread must be prepared for it, and no other task may use the
     /// same elements of the output.
-    unsafe fn run<E: Engine>(
-        &self,
-        j: usize,
-        rows: Range<usize>,
-        panel: &mut [Line],
-        updates: &mut Option<BetweenTiles<'_>>,
-    ) {
+    unsafe fn run<E: Engine>(&self, j: usize, rows: Range<usize>, panel: &mut [Line]) {
         let Self { n, k, stretch, .. } = *self;
         debug_assert!(rows.end <= self.m);
         let per_word = if BF16 { 2 / E::WORDS_PER_PAIR } else { 1 };
@@ -530,12 +503,11 @@ impl<const BF16: bool> Job<'_, BF16> {
                             bias: bias.as_ptr().wrapping_add(strip),
                             add: from > 0 || term > 0 || matches!(self.start, Start::Out),
                             flush,
-                            updates: None,
                             operand: None,
                         };
                         // SAFETY: the caller guarantees the instruction set; the strip's block of `length` words was just
                         // written, and its columns are inside `out`.
-                        unsafe { column::<E, BF16>(words, tile, block.clone(), tiles, &mut ahead, updates) };
+                        unsafe { column::<E, BF16>(words, tile, block.clone(), tiles, &mut ahead) };
                     }
                 }
             }
@@ -571,14 +543,12 @@ unsafe fn column<E: Engine, const BF16: bool>(
     rows: Range<usize>,
     tiles: usize,
     ahead: &mut Ahead,
-    updates: &mut Option<BetweenTiles<'_>>,
 ) {
     let (a, c) = (tile.a, tile.c);
     for i in rows.clone().step_by(E::TILE_ROWS) {
-        if let Some(Prefetches { updates: numbers, every }) = E::PREFETCHES {
+        if let Some(every) = E::PREFETCH_EVERY {
             let elements = if BF16 { 2 / E::WORDS_PER_PAIR } else { 1 } * tile.length;
             tile.operand = ahead.next(elements.div_ceil(every));
-            tile.updates = updates.as_mut().and_then(|updates| updates.next(numbers * tile.length));
         } else {
             ahead.prefetch(tiles);
         }

@@ -11,7 +11,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
-use super::blocked::{Engine, Layout, MR, Prefetches, ROWS_AHEAD, Tile, with_rows};
+use super::blocked::{Engine, Layout, MR, ROWS_AHEAD, Tile, with_rows};
 use crate::cpu::fma::fma;
 use crate::cpu::prefetch::prefetch;
 use crate::cpu::square::{SIDE, turn};
@@ -24,7 +24,7 @@ const ROWS: usize = 96;
 
 /// Defines an engine from the bodies below, compiled with these target features.
 macro_rules! engine {
-    ($(#[$meta:meta])* $name:ident, FMA = $fma:literal, PREFETCHES = $prefetches:expr, $R:ident => $sums:path $(, $features:literal)?) => {
+    ($(#[$meta:meta])* $name:ident, FMA = $fma:literal, PREFETCH_EVERY = $every:expr, $R:ident => $sums:path $(, $features:literal)?) => {
         $(#[$meta])*
         pub struct $name;
 
@@ -37,7 +37,7 @@ macro_rules! engine {
             const PLAIN: Layout = Layout::Rows;
             const TRANSPOSED: Layout = Layout::Abreast(MR);
             const AT_ONCE: usize = 2;
-            const PREFETCHES: Option<Prefetches> = $prefetches;
+            const PREFETCH_EVERY: Option<usize> = $every;
 
             $(#[target_feature(enable = $features)])?
             unsafe fn convert(from: *const f32, k: usize, rows: usize, out: *mut u32) {
@@ -89,18 +89,18 @@ macro_rules! engine {
 #[cfg(target_arch = "x86_64")]
 engine! {
     /// Processors with AVX2 and FMA.
-    Avx2, FMA = true, PREFETCHES = Some(avx2::PREFETCHES), R => avx2::sums::<R>, "avx2,fma"
+    Avx2, FMA = true, PREFETCH_EVERY = Some(avx2::PREFETCH_EVERY), R => avx2::sums::<R>, "avx2,fma"
 }
 
 #[cfg(target_arch = "aarch64")]
 engine! {
     /// Every 64-bit processor of Arm.
-    Neon, FMA = true, PREFETCHES = None, R => sums::<R, false, true>
+    Neon, FMA = true, PREFETCH_EVERY = None, R => sums::<R, false, true>
 }
 
 engine! {
     /// Any processor: multiply-adds that round once are computed in f64.
-    Portable, FMA = false, PREFETCHES = None, R => sums::<R, false, false>
+    Portable, FMA = false, PREFETCH_EVERY = None, R => sums::<R, false, false>
 }
 
 /// Rounds to the nearest bf16, to the even one of two; what is below the normal numbers becomes zero.

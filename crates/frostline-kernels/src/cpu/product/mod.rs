@@ -20,7 +20,6 @@ mod words;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-use self::blocked::Engine as _;
 use super::fresh::as_room;
 use crate::Precision;
 use crate::dispatch::{Isa, isa};
@@ -208,21 +207,6 @@ pub fn is_native(precision: Precision) -> bool {
         Precision::Bf16 => in_matrix_unit() || (isa() == Isa::Avx512 && avx512::is_fast_in_bf16()),
         _ => false,
     }
-}
-
-/// Whether products that this thread asks for compute deferred updates between their tiles. With the matrix unit those of f32 do
-/// not either: they are few.
-pub fn compute_updates() -> bool {
-    let prefetches = match isa() {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::Avx512::PREFETCHES,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => lanes::Avx2::PREFETCHES,
-        #[cfg(target_arch = "aarch64")]
-        Isa::Neon => lanes::Neon::PREFETCHES,
-        Isa::Portable => lanes::Portable::PREFETCHES,
-    };
-    prefetches.is_some() && !in_matrix_unit()
 }
 
 /// The name of what the kernels run on, in records.
