@@ -13,7 +13,6 @@ fn help() {
         vec!["work", "--help"],
         vec!["report", "--help"],
         vec!["fetch", "--help"],
-        vec!["demo-assets", "--help"],
         vec!["bench", "--help"],
         vec!["device", "--help"],
     ] {
@@ -301,29 +300,6 @@ fn the_default_folder_is_the_same_for_more_seeds_and_another_for_other_settings(
     assert_ne!(folder(&["--set", "train.epochs=1"]), usual);
     assert_ne!(folder(&["--encoder-init", "random"]), usual);
     assert_ne!(folder(&["--backend", "ndarray"]), usual);
-}
-
-#[test]
-fn the_demo_is_made_again() {
-    let world = world();
-    let make = |more: &[&str]| {
-        let runner = env!("CARGO_BIN_EXE_fake-runner");
-        let fixed =
-            ["demo-assets", "--into", "demo", "--runner", runner, "--sentences", "10", "--epochs", "3"];
-        Ended::of(&mut world.command(&[&fixed, more].concat()))
-    };
-    let first = make(&["--text-only"]);
-    assert_eq!(first.code, Some(0), "{first:?}");
-    assert!(!world.path("demo/demo-distilbert/model.safetensors").exists());
-    let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/frostline-assets/demo");
-    let train = |folder: &std::path::Path| std::fs::read(folder.join("en/train.conllu")).expect("a treebank");
-    assert_eq!(train(&world.path("demo")), train(&committed));
-
-    let again = make(&[]);
-    assert_eq!(again.code, Some(0), "{again:?}");
-    assert!(!again.out.contains("written"), "{}", again.out);
-    let weights = std::fs::read_to_string(world.path("demo/demo-distilbert/model.safetensors"));
-    assert_eq!(weights.expect("the weights"), "20 sentences, 3 epochs");
 }
 
 #[test]

@@ -25,7 +25,6 @@ fn main() {
         Some("forecast") => forecast(),
         Some("time") => time(&arguments),
         Some("worker") => work(&arguments),
-        Some("pretrain") => pretrain(&arguments),
         other => {
             eprintln!("error: the fake runner has no command {other:?}");
             std::process::exit(2);
@@ -108,15 +107,6 @@ fn version() {
 fn after(arguments: &[String], name: &str) -> String {
     let place = arguments.iter().position(|argument| argument == name);
     place.and_then(|place| arguments.get(place + 1)).cloned().unwrap_or_default()
-}
-
-/// Writes its arguments instead of weights.
-fn pretrain(arguments: &[String]) {
-    let text = std::fs::read_to_string(after(arguments, "--text")).expect("the text");
-    let epochs = after(arguments, "--epochs");
-    let weights = format!("{} sentences, {epochs} epochs", text.lines().count());
-    let path = std::path::Path::new(&after(arguments, "--folder")).join("model.safetensors");
-    std::fs::write(path, weights).expect("the weights");
 }
 
 fn made_by(arguments: &[String]) -> MadeBy {

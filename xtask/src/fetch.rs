@@ -20,11 +20,11 @@ pub(crate) fn fetch(args: &FetchArgs) -> Result<Ending> {
 pub(crate) fn fetch(args: &FetchArgs) -> Result<Ending> {
     use frostline_sweep::fault::{Blame as _, ENVIRONMENT};
     frostline_sweep::check_fetch(args, &workspace::place())?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = std::process::Command::new(cargo)
-        .args(["run", "--profile", "tool", "--package", "xtask", "--features", "fetch", "--manifest-path"])
-        .arg(workspace::root().join("Cargo.toml"))
+    let manifest = workspace::root().join("Cargo.toml");
+    let status = workspace::cargo("run --profile tool --package xtask --features fetch --manifest-path")
+        .arg(manifest)
         .arg("--")
+        .current_dir(".")
         .args(std::env::args_os().skip(1))
         .status()
         .map_err(|error| anyhow::anyhow!("cargo cannot be started: {error}"))

@@ -6,16 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod bench;
 mod book;
 mod build;
 mod ci;
-pub mod demo;
-mod demo_assets;
-mod device;
 mod fetch;
 mod fuzz;
-mod limit;
 mod markdown;
 mod marks;
 mod same;
@@ -58,9 +53,14 @@ fn dispatch(command: &Command) -> Result<Ending> {
         Command::Report(args) => frostline_sweep::report(args),
         Command::Publish(args) => frostline_sweep::publish(&args.folder, &args.to),
         Command::Fetch(args) => fetch::fetch(args),
-        Command::DemoAssets(args) => demo_assets::make(args),
-        Command::Bench(args) => bench::bench(args),
-        Command::Device(args) => device::device(args),
+        Command::Bench(args) => {
+            let build = || build::prepare(args.backend, args.runner.as_deref(), Profile::Release);
+            frostline_bench::bench(args, &workspace::root(), build)
+        }
+        Command::Device(args) => {
+            let build = || build::prepare_beside_flex(args.backend, args.runner.as_deref());
+            frostline_bench::device(args, &workspace::root(), build)
+        }
         Command::Same(args) => same::same(&args.before, &args.after),
         Command::Sbom(args) => sbom::sbom(args),
         Command::Fuzz(args) => fuzz::fuzz(args),

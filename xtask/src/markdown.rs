@@ -87,14 +87,12 @@ fn replace(part: &str, result: &mut String, mut change: impl FnMut(&str) -> Opti
     result.push_str(left);
 }
 
-/// Lines outside of code blocks, with their numbers.
-pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut in_code = false;
-    text.lines().enumerate().filter_map(move |(at, line)| {
-        let is_fence = line.trim_start().starts_with("```");
-        in_code ^= is_fence;
-        (!in_code && !is_fence).then_some((at + 1, line))
-    })
+/// The cells of the rows of the tables below a heading, their heads included.
+pub(crate) fn rows<'a>(text: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
+    let section = text.lines().skip_while(|line| *line != heading).skip(1);
+    let inside = |line: &'a str| line.trim().strip_prefix('|')?.strip_suffix('|');
+    let lines = section.take_while(|line| !line.starts_with("## ")).filter_map(inside);
+    lines.map(|line| line.split('|').map(str::trim).collect()).collect()
 }
 
 #[cfg(test)]

@@ -44,12 +44,10 @@ pub(crate) fn study(check: bool) -> Result<Ending> {
 
 /// The packed records of a folder, by name.
 fn packed(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
-    let mut found: Vec<PathBuf> =
-        paths.into_iter().filter(|path| path.to_string_lossy().ends_with(PACKED)).collect();
-    found.sort();
-    Ok(found)
+    let mut names = workspace::files(folder, &[])?;
+    names.retain(|name| name.ends_with(PACKED) && !name.contains('/'));
+    names.sort();
+    Ok(names.iter().map(|name| folder.join(name)).collect())
 }
 
 /// The pages of a report on packed records, by path.
@@ -65,24 +63,10 @@ fn pages(packed: &Path, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>>
     Ok(files.into_iter().filter(|file| kept(&file.path)).map(|file| (file.path, file.bytes)).collect())
 }
 
-/// The files of a folder of pages, by path relative to it.
+/// The files of a folder of pages, by path relative to it; nothing if there is no folder yet.
 fn stored(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
-    let mut found = BTreeMap::new();
-    let mut left = vec![String::new()];
-    while let Some(inside) = left.pop() {
-        let Ok(entries) = fs::read_dir(folder.join(&inside)) else { continue };
-        for entry in entries {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let path = if inside.is_empty() { name } else { format!("{inside}/{name}") };
-            if entry.file_type()?.is_dir() {
-                left.push(path);
-            } else {
-                found.insert(path, fs::read(entry.path())?);
-            }
-        }
-    }
-    Ok(found)
+    let files = if folder.exists() { workspace::files(folder, &[])? } else { Vec::new() };
+    files.into_iter().map(|file| Ok((file.clone(), fs::read(folder.join(file))?))).collect()
 }
 
 /// The paths that only one side has, or that differ.

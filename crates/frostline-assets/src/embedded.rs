@@ -1,4 +1,4 @@
-//! The files embedded in the program: the demo, by name. `cargo xtask demo-assets` generates them.
+//! The files embedded in the program: the demo, by name.
 
 use crate::AssetError;
 

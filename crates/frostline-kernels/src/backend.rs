@@ -10,7 +10,7 @@
 //! `frostline-tagger`, `frostline-cell` and `frostline`; its name is a `Backend` (with `Display`) in
 //! `crates/frostline-sweep/src/args.rs`, from which `xtask/src/build.rs` takes the feature. Then the tables of
 //! `docs/backends.md` and of the crates' READMEs, the glossary, the help texts that list backends, the peer's device
-//! (`xtask/src/bench/peer.rs`), and a step in `xtask/src/ci/steps.rs`.
+//! (`bench/src/peer.rs`), and a step in `xtask/src/ci/steps.rs`.
 
 pub use crate::built::{BackendError, Found, feature, names};
 #[cfg(feature = "gpu")]

@@ -1,13 +1,12 @@
 //! The chapters that are made of files outside of `docs/`, and the links to them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
 use crate::markdown;
-use crate::tidy::links;
 use crate::workspace;
 
 /// The folder of the book's pages, from the workspace's root.
@@ -78,7 +77,7 @@ impl Linked {
             if file.is_empty() {
                 return None;
             }
-            let Some(place) = links::resolve(from, file).map(whole) else {
+            let Some(place) = resolve(from, file).map(whole) else {
                 lost = Some(format!("{from}:{line}: the link {target} leads out of the project"));
                 return None;
             };
@@ -149,6 +148,20 @@ fn page(place: &str) -> String {
         Some(name) => format!("{OTHERS}{name}.md"),
         None => format!("{OTHERS}{place}.md"),
     }
+}
+
+/// A link's target as a path from the root; nothing if it leads out of the project.
+fn resolve(from: &str, link: &str) -> Option<String> {
+    let mut path: PathBuf = Path::new(from).parent()?.to_path_buf();
+    for part in Path::new(link).components() {
+        match part {
+            Component::Normal(part) => path.push(part),
+            Component::CurDir => {}
+            Component::ParentDir if path.pop() => {}
+            _ => return None,
+        }
+    }
+    Some(path.to_string_lossy().replace('\\', "/"))
 }
 
 /// The link from one page to another.

@@ -1,10 +1,9 @@
-//! The book: what mdBook asks the project for while it makes a site of `docs/`, and a check of the site.
+//! The book: what mdBook asks the project for while it makes a site of `docs/`.
 //!
 //! Pages in `docs/` link to files outside of it, as they must on a page of the repository. mdBook knows only `docs/`. So it
 //! calls `cargo xtask book-chapters` (`docs/book.toml`), which adds each such file as a chapter and lets links lead there.
 
 mod chapters;
-pub(crate) mod site;
 
 use std::io::{Read as _, Write as _};
 

@@ -76,14 +76,17 @@ pub(super) fn builds() -> Vec<Call> {
 }
 
 /// All calls of the step: those of [`builds`], and the sweeps of a program that starts the built one in the emulator. That one
-/// is written to `scratch`.
-pub(super) fn calls(scratch: &Path) -> anyhow::Result<Vec<Call>> {
+/// is written to `scratch`. Or what this machine lacks.
+pub(super) fn calls(scratch: &Path) -> anyhow::Result<Result<Vec<Call>, String>> {
+    if let Some(reason) = lacking() {
+        return Ok(Err(reason.into()));
+    }
     let program = scratch.join("frostline-aarch64");
     let built = workspace::root().join(FOLDER).join(TARGET).join("quick/frostline");
     write_program(&program, &format!("#!/bin/sh\nexec {EMULATOR} '{}' \"$@\"\n", built.display()))?;
     let sweeps =
         call("test --workspace --test real bits::").with("FROSTLINE_PROGRAM", program.display().to_string());
-    Ok([builds(), vec![sweeps]].concat())
+    Ok(Ok([builds(), vec![sweeps]].concat()))
 }
 
 fn write_program(path: &Path, text: &str) -> anyhow::Result<()> {

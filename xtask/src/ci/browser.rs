@@ -1,7 +1,7 @@
 //! The step `browser`: the report's page in a real browser, as `tests/browser/check.py` uses it.
 //!
-//! Chromium is the system's. Playwright, which drives it, is installed once from a pinned list into `target/browser`;
-//! axe-core, which looks for faults of accessibility, by npm into the same folder. Nothing of either is part of a page.
+//! Chromium is the system's. Playwright, which drives it, is a package of a Python environment; axe-core, which looks for
+//! faults of accessibility, is installed by npm into `target/browser`. Nothing of either is part of a page.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,8 @@ use anyhow::Context as _;
 
 use super::outcome::Outcome;
 use super::skips::Skip;
-use super::steps::built;
-use super::venv::{self, on_path, quiet, succeeds};
-use crate::workspace;
+use super::venv::{environment, on_path, quiet, succeeds};
+use crate::workspace::{self, built};
 use frostline_sweep::say;
 
 /// The script with what it needs, from the workspace's root.
@@ -28,23 +27,18 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chro
 /// Writes the page of a made-up sweep and checks it, and one of a thousand cells, of which it says how soon it opens.
 pub(super) fn run(step: &str, skips: &mut Vec<Skip>) -> anyhow::Result<Outcome> {
     say!("\n== {step}: the report's page in Chromium");
-    let lacking = |reason: &str| {
-        say!("THE PAGE IS NOT TESTED IN A BROWSER: {reason}");
-        Ok(Outcome::Skipped(reason.into()))
-    };
     if !has_chromium() {
-        return lacking("there is no Chromium; Debian's package is `chromium`");
+        return Ok(Outcome::skipped("there is no Chromium; Debian's package is `chromium`"));
     }
     let place = workspace::root().join("target/browser");
     let source = workspace::root().join(FOLDER);
     fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
-    let Some(python) = venv::with_packages(&place, &source.join("requirements.txt")) else {
-        return lacking("python3 cannot install Playwright");
+    let python = match environment("tests/browser/requirements.txt")? {
+        Ok(python) => python,
+        Err(reason) => return Ok(Outcome::skipped(reason)),
     };
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // The build of the step `test`, which makes examples too.
-    cargo.args(["test", "--quiet", "--workspace", "--no-run"]);
-    if !succeeds(cargo.current_dir(workspace::root()))? {
+    if !succeeds(&mut workspace::cargo("test --quiet --workspace --no-run"))? {
         return Ok(Outcome::Failed);
     }
     let (page, large) = (place.join("page"), place.join("large"));

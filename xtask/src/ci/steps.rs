@@ -3,10 +3,13 @@
 //! Builds are expensive: `test` and the steps after it use the same packages and features, so that they
 //! share one build; `clippy-fetch` uses those of `clippy`, and checks again only what the feature changes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::aarch64;
 use super::call::{Call, call};
+use super::outcome::Outcome;
+use super::script::{Script, Tool};
+use super::{Session, aarch64, browser, deny, docs, nvrtc, package};
+use crate::workspace::built;
 
 /// One step of a run.
 pub(super) struct Step {
@@ -14,39 +17,36 @@ pub(super) struct Step {
     pub work: Work,
 }
 
+type Prepare = dyn Fn(&Path) -> anyhow::Result<Result<Vec<Call>, String>>;
+type Check = dyn Fn(&mut Session, &str) -> anyhow::Result<Outcome>;
+
 /// What a step does.
 pub(super) enum Work {
     /// Calls of cargo, one after the other.
     Cargo(Vec<Call>),
+    /// Calls of cargo for which something is made first, in the run's folder; or why they cannot be made.
+    Prepared(Box<Prepare>),
     /// Prepares the Python environment that tests compare with.
     Python,
-    /// Checks licences, sources, duplicates and advisories of the dependencies.
-    Deny,
-    /// Uses the report's page in a browser.
-    Browser,
-    /// Reads with the trackers' programs what a sweep of this program writes for them.
-    Track(String),
-    /// Reads the report of a sweep of this program with pandas and pdfLaTeX.
-    Paper(String),
-    /// Attacks the live page's server of this program.
-    Serve(String),
-    /// Runs studies on a cluster, with this program.
-    Cluster(String),
-    /// Runs the commands of the documentation with this program, and builds the book.
-    Docs(String),
-    /// Runs the code for Arm in an emulator.
-    Aarch64,
-    /// Compiles the kernels for CUDA without a GPU, by this test.
-    Nvrtc(Call),
-    /// Lists the files of each package.
-    Package,
+    /// Something else, given the step's name.
+    Check(Box<Check>),
     /// Nothing, for this reason.
-    #[cfg_attr(all(target_os = "linux", target_arch = "x86_64"), allow(dead_code))]
     Skip(&'static str),
 }
 
 fn step(name: &'static str, calls: impl Into<Vec<Call>>) -> Step {
     Step { name, work: Work::Cargo(calls.into()) }
+}
+
+fn check(
+    name: &'static str,
+    check: impl Fn(&mut Session, &str) -> anyhow::Result<Outcome> + 'static,
+) -> Step {
+    Step { name, work: Work::Check(Box::new(check)) }
+}
+
+fn script(name: &'static str, script: Script) -> Step {
+    check(name, move |session, step| script.run(step, &mut session.skips))
 }
 
 /// All steps in their order. Sweeps are written to `scratch`.
@@ -76,9 +76,12 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         ),
         step("cuda", [cuda()]),
         step("doc", [doc]),
-        Step { name: "package", work: Work::Package },
+        check("package", |_, step| package::run(step)),
+        check("links", |_, step| docs::links(step)),
         Step { name: "python", work: Work::Python },
-        Step { name: "deny", work: Work::Deny },
+        check("deny", |session, step| {
+            deny::run(step, session.python.as_deref(), session.shared.as_deref(), &mut session.skips)
+        }),
         step("test", [call("test --workspace")]),
         lesser("test-avx2", "avx2"),
         lesser("test-portable", "portable"),
@@ -88,15 +91,15 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         step("sweep-flex", [sweep("--backend flex", out("flex"))]),
         // The pages of docs/study follow from the records that lie there.
         step("study", [call("xtask study --check")]),
-        Step { name: "browser", work: Work::Browser },
-        Step { name: "track", work: Work::Track(tested_runner()) },
-        Step { name: "serve", work: Work::Serve(tested_runner()) },
-        Step { name: "paper", work: Work::Paper(tested_runner()) },
-        Step { name: "docs", work: Work::Docs(tested_runner()) },
-        Step { name: "cluster", work: Work::Cluster(tested_runner()) },
+        check("browser", |session, step| browser::run(step, &mut session.skips)),
+        track(),
+        serve(),
+        paper(),
+        check("docs", |session, step| docs::run(step, &tested_runner(), &session.scratch)),
+        cluster(),
         gpu(),
-        Step { name: "nvrtc", work: Work::Nvrtc(nvrtc()) },
-        Step { name: "aarch64", work: Work::Aarch64 },
+        Step { name: "nvrtc", work: Work::Prepared(Box::new(|_| nvrtc::prepared(nvrtc()))) },
+        Step { name: "aarch64", work: Work::Prepared(Box::new(aarch64::calls)) },
         asan(),
         fuzz(),
     ]
@@ -108,7 +111,7 @@ impl Step {
     pub(super) fn separate(&self) -> Option<Vec<Call>> {
         match &self.work {
             Work::Cargo(calls) if ["gpu", "asan"].contains(&self.name) => Some(calls.clone()),
-            Work::Aarch64 => aarch64::lacking().is_none().then(aarch64::builds),
+            _ if self.name == "aarch64" => aarch64::lacking().is_none().then(aarch64::builds),
             _ => None,
         }
     }
@@ -119,11 +122,50 @@ fn tested_runner() -> String {
     built(&format!("frostline{}", std::env::consts::EXE_SUFFIX)).display().to_string()
 }
 
-/// What the build of the step `test` has made: its profile's folder lies beside that of this program's.
-pub(super) fn built(path: &str) -> PathBuf {
-    let here = std::env::current_exe().unwrap_or_default();
-    let folder = here.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
-    folder.and_then(Path::parent).unwrap_or(Path::new("target")).join("debug").join(path)
+/// What a sweep writes for trackers, read with their own programs.
+fn track() -> Step {
+    let about = "a sweep, read with TensorBoard, MLflow and Weights & Biases";
+    let script = Script { packages: true, ..Script::new("tests/track/check.py", about, tested_runner()) };
+    self::script("track", script)
+}
+
+/// Attacks on the live page's server, whose memory is read as Linux reports it.
+fn serve() -> Step {
+    let script = Script::new("tests/serve/attack.py", "attacks on the live page's server", tested_runner());
+    let script = Script { arguments: "--rush-s 5", ..script };
+    if cfg!(target_os = "linux") {
+        self::script("serve", script)
+    } else {
+        Step { name: "serve", work: Work::Skip("it needs Linux") }
+    }
+}
+
+/// A report used as the author of a paper uses it.
+fn paper() -> Step {
+    const TOOLS: [Tool; 2] = [
+        Tool {
+            call: "pdflatex --version",
+            without: "--no-latex",
+            lack: "latex",
+            reason: "there is no pdflatex (texlive-latex-recommended): no text is compiled",
+        },
+        Tool {
+            call: "pdffonts -v",
+            without: "--no-poppler",
+            lack: "latex",
+            reason: "there is no pdffonts (poppler-utils): the fonts of figures are not looked at",
+        },
+    ];
+    let script = Script::new("tests/paper/check.py", "a report in pandas and pdfLaTeX", tested_runner());
+    self::script("paper", Script { packages: true, tools: &TOOLS, ..script })
+}
+
+/// Studies on a real SLURM of four nodes on this machine, while things go wrong: the cases that CI has time for; all of them
+/// take a quarter of an hour.
+fn cluster() -> Step {
+    let script = Script::new("tests/cluster/check.py", "a study on four nodes of SLURM", tested_runner());
+    let arguments = "--only plain,stays,too-many,cancelled,two-sweeps";
+    self::script("cluster", Script { arguments, ..script })
 }
 
 /// The program with the backend `cuda` alone. This is the only look at code without `flex`, so it shows what is unused there; that
@@ -152,37 +194,28 @@ fn gpu_tests(filter: &str) -> Call {
 /// The unsafe code of the kernels under AddressSanitizer: the tests that call it, and not those of the stock backend
 /// ndarray, which is not ours and needs a feature. The flag is unstable, so the compiler is allowed to use it; a
 /// separate target folder leaves the other steps' builds unchanged.
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn asan() -> Step {
     let arguments = "test --profile quick --config profile.quick.package.frostline-kernels.opt-level=2 -p frostline-kernels \
                      --lib --test parity --target x86_64-unknown-linux-gnu --target-dir target/asan";
     let call = call(arguments).with("RUSTC_BOOTSTRAP", "1").with("RUSTFLAGS", "-Zsanitizer=address");
-    step("asan", [call])
-}
-
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-fn asan() -> Step {
-    Step { name: "asan", work: Work::Skip("it needs Linux on x86-64") }
+    on_linux(step("asan", [call]))
 }
 
 /// Damaged and made-up files for every reader of files from elsewhere. Only the project's own crates are compiled again
 /// for it. The seed is fixed, so that a failure tells of a change and not of luck; `cargo xtask fuzz` looks further.
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn fuzz() -> Step {
     let named = std::env::var_os(crate::fuzz::SECONDS).is_some_and(|seconds| !seconds.is_empty());
-    step(
-        "fuzz",
-        [call(if named {
-            "xtask fuzz --jobs 2 --seed 1"
-        } else {
-            "xtask fuzz --jobs 2 --seed 1 --seconds 2"
-        })],
-    )
+    let seconds = if named { "" } else { "--seconds 2" };
+    on_linux(step("fuzz", [call(&format!("xtask fuzz --jobs 2 --seed 1 {seconds}"))]))
 }
 
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-fn fuzz() -> Step {
-    Step { name: "fuzz", work: Work::Skip("it needs Linux on x86-64") }
+/// A step that runs on Linux with x86-64 alone.
+fn on_linux(step: Step) -> Step {
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        step
+    } else {
+        Step { work: Work::Skip("it needs Linux on x86-64"), ..step }
+    }
 }
 
 #[cfg(test)]

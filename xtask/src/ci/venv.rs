@@ -1,4 +1,7 @@
-//! Python environments of single steps: made once from a pinned list into a folder of `target`.
+//! Python environments: each is made once from a list of packages with their hashes, and kept in the user's cache.
+//!
+//! The name of an environment derives from its list and Python's version, so that a changed list makes a new one, and a new
+//! checkout uses those that are there.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,22 +10,86 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
-/// The Python of an environment below `place` with the packages of the list; nothing where it cannot be made.
-pub(super) fn with_packages(place: &Path, list: &Path) -> Option<PathBuf> {
-    let environment = place.join("python");
-    let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let installed = place.join("requirements.txt");
-    let is_kept = || fs::read(list).is_ok_and(|list| fs::read(&installed).is_ok_and(|kept| kept == list));
-    if python.is_file() && is_kept() {
-        return Some(python);
+use crate::workspace;
+
+/// The oldest Python that the packages run on.
+const OLDEST: (u32, u32) = (3, 11);
+
+/// A file of environments that are being made, or were when their run was ended.
+const UNFINISHED: &str = "unfinished";
+
+/// The Python of the environment for this list, or why this machine cannot have one.
+///
+/// # Errors
+/// If the packages cannot be installed although the index can be reached.
+pub(super) fn environment(list: &str) -> anyhow::Result<Result<PathBuf, String>> {
+    let Some(version) = version() else { return Ok(Err("python3 cannot be started".into())) };
+    if !new_enough(&version) {
+        let (major, minor) = OLDEST;
+        return Ok(Err(format!("{version}; the packages need {major}.{minor} or newer")));
     }
-    let _ = fs::remove_dir_all(&environment);
-    let made = quiet("python3", [OsStr::new("-m"), OsStr::new("venv"), environment.as_os_str()], place);
-    let pinned =
-        ["-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check", "install", "--require-hashes"];
-    let more = ["--no-deps", "--no-compile", "--only-binary=:all:", "--requirement"];
-    let arguments = pinned.iter().chain(&more).map(OsStr::new).chain([list.as_os_str()]);
-    (made && quiet(&python, arguments, place) && fs::copy(list, &installed).is_ok()).then_some(python)
+    let place = place(&version, list)?;
+    let (python, unfinished) = (interpreter(&place), place.join(UNFINISHED));
+    if python.is_file() && !unfinished.is_file() {
+        return Ok(Ok(python));
+    }
+    let _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place)
+        .and_then(|()| fs::write(&unfinished, ""))
+        .with_context(|| place.display().to_string())?;
+    if let Err(error) = workspace::output(Command::new("python3").args(["-m", "venv"]).arg(&place)) {
+        return Ok(Err(format!("`python3 -m venv` failed: {error}")));
+    }
+    let pip = |words: &str, path: &Path| {
+        let options = "-m pip --quiet --no-input --disable-pip-version-check --no-cache-dir";
+        let words = options.split(' ').chain(words.split(' '));
+        workspace::output(Command::new(&python).args(words).arg(path))
+    };
+    // Something small first: if even that cannot be downloaded, the machine has no package index.
+    let small = place.join("first");
+    if let Err(error) =
+        pip("--retries 1 --timeout 20 download --no-deps --only-binary=:all: pip --dest", &small)
+    {
+        return Ok(Err(format!("pip reaches no package index: {error}")));
+    }
+    let pinned = "install --require-hashes --no-deps --no-compile --only-binary=:all: --requirement";
+    pip(pinned, &workspace::root().join(list)).with_context(|| format!("{list} cannot be installed"))?;
+    let _ = fs::remove_dir_all(small);
+    fs::remove_file(&unfinished)?;
+    Ok(Ok(python))
+}
+
+/// The interpreter that [`environment`] would return without making one.
+pub(super) fn kept(list: &str) -> Option<PathBuf> {
+    let place = place(&version()?, list).ok()?;
+    Some(interpreter(&place)).filter(|python| python.is_file() && !place.join(UNFINISHED).is_file())
+}
+
+/// `Python 3.11.7`, of the interpreter that makes environments.
+fn version() -> Option<String> {
+    let version = workspace::output(Command::new("python3").arg("--version")).ok()?;
+    Some(version.trim().to_string())
+}
+
+fn new_enough(version: &str) -> bool {
+    let mut numbers = version.trim_start_matches("Python ").split('.').map(str::parse::<u32>);
+    matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= OLDEST)
+}
+
+/// The folder of the environment of a list.
+fn place(version: &str, list: &str) -> anyhow::Result<PathBuf> {
+    let list = fs::read(workspace::root().join(list)).with_context(|| list.to_string())?;
+    let cache = frostline_assets::default_cache().unwrap_or_else(workspace::target);
+    Ok(cache.join("ci").join(name(version, &list)))
+}
+
+fn name(version: &str, list: &[u8]) -> String {
+    let key = frostline_assets::sha256(&[version.as_bytes(), b"\n", list].concat());
+    format!("python-{}", &key[..16])
+}
+
+fn interpreter(environment: &Path) -> PathBuf {
+    environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 
 /// Runs a program of which only the end matters.
@@ -32,23 +99,65 @@ pub(super) fn quiet(
     inside: &Path,
 ) -> bool {
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .current_dir(inside)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.args(arguments).current_dir(inside);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Runs a program that prints for people.
+/// Runs a program that prints for people, in the workspace's root.
 pub(super) fn succeeds(command: &mut Command) -> anyhow::Result<bool> {
+    Ok(ended(command)? == Some(0))
+}
+
+/// The exit code of such a program.
+pub(super) fn ended(command: &mut Command) -> anyhow::Result<Option<i32>> {
     let name = command.get_program().to_os_string();
-    Ok(command.status().with_context(|| format!("{} cannot be started", name.display()))?.success())
+    let status = command.current_dir(workspace::root()).status();
+    Ok(status.with_context(|| format!("{} cannot be started", name.display()))?.code())
 }
 
 /// Whether a program of this name is in a folder of the search path.
 pub(super) fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_environment_is_named_after_its_packages_and_its_python() {
+        let name = |version: &str, list: &str| name(version, list.as_bytes());
+        assert_eq!(name("Python 3.11.7", "a==1"), name("Python 3.11.7", "a==1"));
+        assert_ne!(name("Python 3.11.7", "a==1"), name("Python 3.11.7", "a==2"));
+        assert_ne!(name("Python 3.11.7", "a==1"), name("Python 3.12.1", "a==1"));
+    }
+
+    #[test]
+    fn an_old_python_is_distinguished_from_a_new_one() {
+        let versions =
+            [("3.11.7", true), ("3.14.0rc1", true), ("3.9.2", false), ("2.7.18", false), ("", false)];
+        for (version, new) in versions {
+            assert_eq!(new_enough(&format!("Python {version}")), new, "{version}");
+        }
+    }
+
+    /// Every package has a hash, and no list names a package index.
+    #[test]
+    fn every_package_is_pinned() {
+        for kind in ["book", "browser", "cuda", "paper", "python", "track"] {
+            let path = workspace::root().join(format!("tests/{kind}/requirements.txt"));
+            let text = fs::read_to_string(path).expect("the list");
+            let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+            for (at, line) in lines.iter().enumerate() {
+                let hash = line.trim_start().starts_with("--hash=sha256:");
+                assert!(hash || line.contains("==") && line.ends_with('\\'), "{kind}: {line}");
+                assert!(
+                    hash || lines.get(at + 1).is_some_and(|next| next.contains("--hash=")),
+                    "{kind}: {line}"
+                );
+            }
+        }
+    }
 }

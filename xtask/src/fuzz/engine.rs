@@ -49,21 +49,10 @@ impl Engine {
     /// profile and features are those of `cargo test --workspace`.
     pub fn build() -> anyhow::Result<Self> {
         note!("build     {PROGRAM} with coverage counters (minutes at first, seconds afterwards)");
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let output = Command::new(cargo)
-            .args([
-                "test",
-                "--workspace",
-                "--features",
-                "frostline-fuzz/engine",
-                "--test",
-                PROGRAM,
-                "--no-run",
-            ])
-            .arg("--message-format=json-render-diagnostics")
+        let output = workspace::cargo("test --workspace --features frostline-fuzz/engine --no-run --test")
+            .args([PROGRAM, "--message-format=json-render-diagnostics"])
             .env("RUSTC_WORKSPACE_WRAPPER", std::env::current_exe()?)
             .env(instrument::ASKED, "1")
-            .current_dir(workspace::root())
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()

@@ -102,9 +102,7 @@ fn run_all(
 
 /// Where new inputs and failures are kept.
 fn folder() -> PathBuf {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), PathBuf::from);
-    target.join("fuzz")
+    workspace::target().join("fuzz")
 }
 
 #[cfg(test)]

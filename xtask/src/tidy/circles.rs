@@ -1,28 +1,26 @@
 //! Import circles between the files of a crate: files that can only be understood together.
 //!
 //! A file needs another if it names one of its items: through `crate::`, `super::`, `self::` or the name of a
-//! module that it declares itself. Re-exports are followed to the file that defines the item, and are not needs themselves.
+//! module that it declares itself. Re-exports are followed to the file that defines the item. A file that takes an item from a
+//! re-export in a module elsewhere needs that module too: import the defining module instead.
 //! A module is part of the modules above it, so what it takes from those does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tokens::{test_modules, tokens};
+use super::source::Source;
 
 /// Circles that are allowed, broken at one place: a file, a file that it needs, and the reason.
 const REASONS: [(&str, &str, &str); 0] = [];
 
 /// One crate's files by their module paths, as `["page", "curves"]`; the root's is empty.
-#[derive(Default)]
 struct Modules(BTreeMap<Vec<String>, Module>);
 
-#[derive(Default)]
 struct Module {
     file: String,
-    tokens: Vec<String>,
     /// The items that it defines.
     items: BTreeSet<String>,
-    /// What an import calls something here, and the path behind it from the crate's root.
-    imports: BTreeMap<String, Vec<String>>,
+    /// What an import calls something here, the path behind it from the crate's root, and whether it is a re-export.
+    imports: BTreeMap<String, (Vec<String>, bool)>,
     /// Paths that this file uses, from the crate's root.
     uses: BTreeSet<Vec<String>>,
 }
@@ -37,51 +35,56 @@ pub(super) fn check(files: &[String], read: impl Fn(&str) -> Option<String>) -> 
 }
 
 impl Modules {
-    fn of(source: &str, files: &[String], read: impl Fn(&str) -> Option<String>) -> Self {
-        let mut modules = Self::default();
-        let mut for_tests = BTreeSet::new();
-        for file in files.iter().filter(|file| file.starts_with(source) && file.ends_with(".rs")) {
-            let (Some(text), path) = (read(file), path_of(&file[source.len()..])) else { continue };
-            for name in test_modules(&text) {
-                for_tests.insert([path.clone(), vec![name]].concat());
-            }
-            let module = Module { file: file.clone(), tokens: tokens(&text), ..Module::default() };
-            modules.0.insert(path, module);
-        }
-        modules.0.retain(|path, _| !for_tests.iter().any(|test| path.starts_with(test)));
-        let paths: BTreeSet<Vec<String>> = modules.0.keys().cloned().collect();
-        for (path, module) in &mut modules.0 {
-            module.read(path, &paths);
-        }
-        modules
+    fn of(folder: &str, files: &[String], read: impl Fn(&str) -> Option<String>) -> Self {
+        let files = files.iter().filter(|file| file.starts_with(folder) && file.ends_with(".rs"));
+        let mut sources: BTreeMap<Vec<String>, (&String, Source)> = files
+            .filter_map(|file| Some((path_of(&file[folder.len()..]), (file, Source::read(&read(file)?)?))))
+            .collect();
+        let tests = |(path, (_, source)): (&Vec<String>, &(&String, Source))| {
+            let child = |name: &String| [path.as_slice(), std::slice::from_ref(name)].concat();
+            source.test_modules.iter().map(child).collect::<Vec<_>>()
+        };
+        let tests: Vec<Vec<String>> = sources.iter().flat_map(tests).collect();
+        sources.retain(|path, _| !tests.iter().any(|test| path.starts_with(test)));
+        let paths: BTreeSet<Vec<String>> = sources.keys().cloned().collect();
+        let module = |(path, (file, source)): (Vec<String>, (&String, Source))| {
+            (path.clone(), Module::new(file, &path, source, &paths))
+        };
+        Self(sources.into_iter().map(module).collect())
     }
 
-    /// The file that a path leads to, through re-exports.
-    fn resolve<'a>(&'a self, path: &'a [String], depth: usize) -> Option<&'a [String]> {
-        let at = (0..=path.len()).rev().find(|&length| self.0.contains_key(&path[..length]))?;
-        let (place, rest) = path.split_at(at);
-        let module = &self.0[place];
-        let Some(item) = rest.first() else { return Some(place) };
-        if depth > 8 || module.items.contains(item) {
-            return Some(place);
+    /// The file that a path leads to, behind the modules whose re-exports it leads through.
+    fn resolve<'a>(&'a self, path: &'a [String]) -> Vec<&'a [String]> {
+        let (mut path, mut places) = (path, Vec::new());
+        while let Some(at) = (0..=path.len()).rev().find(|&length| self.0.contains_key(&path[..length])) {
+            let (place, rest) = path.split_at(at);
+            let module = &self.0[place];
+            let import = rest.first().filter(|item| !module.items.contains(*item));
+            match import.and_then(|item| module.imports.get(item)) {
+                Some((behind, public)) if behind != path && places.len() < 8 => {
+                    places.extend(public.then_some(place));
+                    path = behind;
+                }
+                _ => {
+                    places.push(place);
+                    break;
+                }
+            }
         }
-        if let Some(behind) = module.imports.get(item).filter(|behind| *behind != path) {
-            return self.resolve(behind, depth + 1);
-        }
-        Some(place)
+        places
     }
 
     /// Which files a file needs, and an item that it names there.
-    fn needs(&self) -> Needs<'_> {
-        let of = |path: &'_ [String], module: &'_ Module| {
-            let found = module.uses.iter().filter_map(|used| {
-                let place = self.resolve(used, 0)?.to_vec();
-                let (other, there) = self.0.get_key_value(&place)?;
-                let reasoned =
-                    REASONS.iter().any(|(file, other, _)| *file == module.file && *other == there.file);
-                (!path.starts_with(other) && !reasoned).then(|| (other.as_slice(), used.join("::")))
+    fn needs<'a>(&'a self) -> Needs<'a> {
+        let of = |path: &'a [String], module: &'a Module| -> BTreeMap<&'a [String], String> {
+            let found = module.uses.iter().flat_map(|used| {
+                let places = self.resolve(used).into_iter().filter(|other| !path.starts_with(other));
+                places.map(|other| (other, used.join("::"))).collect::<Vec<_>>()
             });
-            found.collect()
+            let reasoned = |other: &[String]| {
+                REASONS.iter().any(|(file, needed, _)| *file == module.file && *needed == self.0[other].file)
+            };
+            found.filter(|(other, _)| !reasoned(other)).collect()
         };
         self.0.iter().map(|(path, module)| (path.as_slice(), of(path, module))).collect()
     }
@@ -143,103 +146,19 @@ fn path_of(file: &str) -> Vec<String> {
 }
 
 impl Module {
-    /// Takes items, imports and used paths from the tokens.
-    fn read(&mut self, path: &[String], paths: &BTreeSet<Vec<String>>) {
-        const KINDS: [&str; 8] = ["struct", "enum", "fn", "type", "const", "static", "trait", "union"];
-        let tokens = std::mem::take(&mut self.tokens);
-        let word = |at: usize| tokens.get(at).map(String::as_str).unwrap_or_default();
-        // Modules inside the file: the depth of their braces.
-        let (mut inside, mut depth) = (Vec::new(), 0usize);
-        let mut at = 0;
-        while at < tokens.len() {
-            match word(at) {
-                "{" => depth += 1,
-                "}" => {
-                    depth = depth.saturating_sub(1);
-                    inside.pop_if(|opened| *opened == depth);
-                }
-                "mod" if word(at + 2) == "{" => inside.push(depth),
-                kind if KINDS.contains(&kind) => drop(self.items.insert(word(at + 1).into())),
-                "use" => {
-                    let public = at > 0 && matches!(word(at - 1), "pub" | ")");
-                    let mut found = Vec::new();
-                    let end = tree(&tokens, at + 1, &[], &mut found);
-                    for (path_used, name) in found {
-                        let Some(full) = full(&path_used, path, inside.len(), paths) else { continue };
-                        self.imports.insert(name, full.clone());
-                        if !public {
-                            self.uses.insert(full);
-                        }
-                    }
-                    at = end;
-                    continue;
-                }
-                first if word(at + 1) == "::" && (at == 0 || word(at - 1) != "::") => {
-                    let mut found = Vec::new();
-                    let path_used = std::iter::once(first);
-                    let mut next = at + 1;
-                    let mut segments: Vec<String> = path_used.map(String::from).collect();
-                    while word(next) == "::"
-                        && word(next + 1).starts_with(|c: char| c.is_alphabetic() || c == '_')
-                    {
-                        segments.push(word(next + 1).into());
-                        next += 2;
-                    }
-                    found.extend(full(&segments, path, inside.len(), paths));
-                    self.uses.extend(found);
-                    at = next;
-                    continue;
-                }
-                _ => {}
+    fn new(file: &str, path: &[String], source: Source, paths: &BTreeSet<Vec<String>>) -> Self {
+        let (mut imports, mut uses) = (BTreeMap::new(), BTreeSet::new());
+        for import in source.imports {
+            let Some(full) = full(&import.path, path, import.inside, paths) else { continue };
+            if !import.public {
+                uses.insert(full.clone());
             }
-            at += 1;
+            imports.insert(import.name, (full, import.public));
         }
+        let longer = source.paths.iter().filter(|(used, _)| used.len() > 1);
+        uses.extend(longer.filter_map(|(used, inside)| full(used, path, *inside, paths)));
+        Self { file: file.into(), items: source.items, imports, uses }
     }
-}
-
-/// Reads one import's tree from `at`; gives the place behind it. Every leaf is a path and its name here.
-fn tree(
-    tokens: &[String],
-    mut at: usize,
-    before: &[String],
-    found: &mut Vec<(Vec<String>, String)>,
-) -> usize {
-    let word = |at: usize| tokens.get(at).map(String::as_str).unwrap_or(";");
-    let mut path = before.to_vec();
-    if word(at) == "::" {
-        at += 1;
-    }
-    loop {
-        match word(at) {
-            "{" => {
-                at += 1;
-                while word(at) != "}" && word(at) != ";" {
-                    at = tree(tokens, at, &path, found);
-                    at += usize::from(word(at) == ",");
-                }
-                return at + 1;
-            }
-            // All of a module, which is a use of the module itself.
-            "*" => {
-                found.push((path, "*".into()));
-                return at + 1;
-            }
-            "self" if !path.is_empty() => {}
-            segment => path.push(segment.into()),
-        }
-        at += 1;
-        if word(at) != "::" {
-            break;
-        }
-        at += 1;
-    }
-    let mut name = path.last().cloned().unwrap_or_default();
-    if word(at) == "as" {
-        name = word(at + 1).into();
-        at += 2;
-    }
-    found.push((path, name));
-    at
 }
 
 /// A path in a file, relative to the crate's root; `None` if it leads out of the crate.
@@ -321,6 +240,13 @@ mod tests {
         assert_eq!(names(&[root, a, ("b.rs", "use crate::A; pub struct B;")]), "");
         let back = ("a.rs", "pub struct A(crate::B);");
         assert_eq!(names(&[root, back, ("b.rs", "use crate::A; pub struct B;")]), "a.rs+b.rs");
+        // Through a module elsewhere that re-exports it.
+        let facade = ("b/mod.rs", "pub mod c; pub use c::C; use crate::a::A;");
+        let only = ("lib.rs", "mod a; mod b;");
+        let through = ("a.rs", "use crate::b::C; pub struct A(C);");
+        assert_eq!(names(&[only, facade, through, ("b/c.rs", "pub struct C;")]), "a.rs+b/mod.rs");
+        let past = ("a.rs", "use crate::b::c::C; pub struct A(C);");
+        assert_eq!(names(&[only, facade, past, ("b/c.rs", "pub struct C;")]), "");
         // Imported by the parent, used by a child of it.
         let parent = ("c.rs", "mod d; use crate::a::A;");
         let only = ("lib.rs", "mod a; mod c;");

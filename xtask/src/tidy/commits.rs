@@ -4,9 +4,6 @@
 
 use std::process::Command;
 
-use anyhow::{Context as _, bail};
-
-use super::crates;
 use crate::workspace;
 
 /// The commit that introduced the rule; its ancestors are older than the rule.
@@ -18,72 +15,41 @@ const LONGEST: usize = 72;
 /// The names that are allowed in brackets besides the crates' short names.
 const PLACES: [&str; 5] = ["docs", "tests", "configs", "workspace", "ci"];
 
-/// The faults of the subjects, or why they cannot be read.
-pub(super) enum Subjects {
-    Read(Vec<String>),
-    /// The reason, as where the checkout has no history.
-    Unknown(String),
-}
-
-/// Reads the subjects of all commits after the rule's, except merges.
-pub(super) fn check() -> anyhow::Result<Subjects> {
-    if git(&["rev-parse", "--git-dir"])?.is_none() {
-        return Ok(Subjects::Unknown("the workspace is no git checkout".into()));
-    }
-    if git(&["merge-base", "--is-ancestor", BEFORE, "HEAD"])?.is_none() {
-        let reason = format!("{} is not in the history that this checkout has", &BEFORE[..12]);
-        return Ok(Subjects::Unknown(reason));
-    }
+/// The faults of the subjects of all commits after the rule's, except merges; or why they cannot be read, as where the checkout
+/// has no history.
+pub(super) fn check<'a>(crates: impl Iterator<Item = &'a str>) -> Result<Vec<String>, String> {
+    let names: Vec<&str> = crates.chain(PLACES).collect();
     let range = format!("{BEFORE}..HEAD");
-    let Some(log) = git(&["log", "--no-merges", "--format=%h%x09%s", &range])? else {
-        bail!("git log {range} failed");
-    };
-    let names: Vec<String> = crates::short_names().chain(PLACES.map(String::from)).collect();
+    let log =
+        workspace::output(Command::new("git").args(["log", "--no-merges", "--format=%h%x09%s", &range]));
+    let log =
+        log.map_err(|error| format!("{} is not in the history of a checkout here: {error}", &BEFORE[..12]))?;
     let lines = log.lines().filter_map(|line| line.split_once('\t'));
-    Ok(Subjects::Read(
-        lines
-            .flat_map(|(commit, subject)| faults(subject, &names).map(move |fault| (commit, subject, fault)))
-            .map(|(commit, subject, fault)| format!("commit {commit}: {fault}: `{subject}`"))
-            .collect(),
-    ))
+    let fault =
+        |(commit, subject)| Some(format!("commit {commit}: {}: `{subject}`", fault(subject, &names)?));
+    Ok(lines.filter_map(fault).collect())
 }
 
-/// The faults of a subject.
-fn faults(subject: &str, names: &[String]) -> impl Iterator<Item = String> + use<> {
+/// The first fault of a subject.
+fn fault(subject: &str, names: &[&str]) -> Option<String> {
+    let Some((name, text)) = subject.strip_prefix('[').and_then(|rest| rest.split_once("] ")) else {
+        return Some("it does not start with `[name] `".into());
+    };
     let length = subject.chars().count();
-    let mut faults = Vec::new();
     if length > LONGEST {
-        faults.push(format!("{length} characters (at most {LONGEST})"));
-    }
-    if subject.contains(';') {
-        faults.push("two things in one commit (`;`)".into());
-    }
-    if subject.ends_with('.') {
-        faults.push("a full stop at the end".into());
-    }
-    match subject.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
-        None => faults.push("it does not start with `[name] `".into()),
-        Some((name, _)) if !names.iter().any(|known| known == name) => {
-            faults.push(format!("`{name}` is neither a crate nor one of {}", PLACES.join(", ")));
-        }
-        Some((_, text)) if text.trim() != text || text.chars().next().is_none_or(char::is_lowercase) => {
-            faults.push("the text does not start with a capital letter".into());
-        }
-        Some((_, text)) if text.starts_with('[') => faults.push("two names in one commit".into()),
-        Some(_) => {}
-    }
-    faults.into_iter()
-}
-
-/// The output of git; `None` if it fails or is not installed.
-fn git(arguments: &[&str]) -> anyhow::Result<Option<String>> {
-    match Command::new("git").args(arguments).current_dir(workspace::root()).output() {
-        Ok(output) if output.status.success() => {
-            Ok(Some(String::from_utf8(output.stdout).context("git's output is not UTF-8")?))
-        }
-        Ok(_) => Ok(None),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).context("git cannot be started"),
+        Some(format!("{length} characters (at most {LONGEST})"))
+    } else if subject.contains(';') {
+        Some("two things in one commit (`;`)".into())
+    } else if subject.ends_with('.') {
+        Some("a full stop at the end".into())
+    } else if !names.contains(&name) {
+        Some(format!("`{name}` is neither a crate nor one of {}", PLACES.join(", ")))
+    } else if text.starts_with('[') {
+        Some("two names in one commit".into())
+    } else if text.trim() != text || text.chars().next().is_none_or(char::is_lowercase) {
+        Some("the text does not start with a capital letter".into())
+    } else {
+        None
     }
 }
 
@@ -91,26 +57,12 @@ fn git(arguments: &[&str]) -> anyhow::Result<Option<String>> {
 mod tests {
     use super::*;
 
-    fn count(subject: &str) -> usize {
-        let names: Vec<String> = crates::short_names().chain(PLACES.map(String::from)).collect();
-        faults(subject, &names).count()
-    }
-
-    #[test]
-    fn subjects_as_they_should_be() {
-        for subject in [
-            "[score] Pair bootstrap samples by sentence",
-            "[frostline] Add `tag --format`",
-            "[xtask] Count skips",
-            "[docs] 1 page on bias",
-            "[workspace] Pin burn",
-        ] {
-            assert_eq!(count(subject), 0, "{subject}");
-        }
-    }
-
     #[test]
     fn each_fault_of_a_subject_is_reported() {
+        let fault = |subject: &str| fault(subject, &["score", "frostline", "docs"]);
+        for subject in ["[score] Pair samples", "[frostline] Add `tag --format`", "[docs] 1 page on bias"] {
+            assert_eq!(fault(subject), None);
+        }
         for subject in [
             "Pair bootstrap samples",
             "[score]Pair bootstrap samples",
@@ -123,8 +75,8 @@ mod tests {
             "[score] [train] Pair samples",
             &format!("[score] {}", "A".repeat(LONGEST - 7)),
         ] {
-            assert_eq!(count(subject), 1, "{subject}");
+            assert!(fault(subject).is_some(), "{subject}");
         }
-        assert_eq!(count(&format!("[score] {}", "A".repeat(LONGEST - 8))), 0);
+        assert_eq!(fault(&format!("[score] {}", "A".repeat(LONGEST - 8))), None);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::crates::Package;
+use super::crates::{Package, full};
+use crate::markdown;
 
 /// The page with the reasons.
 pub(super) const PAGE: &str = "docs/dependencies.md";
@@ -49,10 +50,8 @@ fn used(packages: &[Package], for_tests: bool) -> Table {
 /// The table below a heading: dependency, crates between commas, reason. Crates are written without `frostline-`.
 fn read(page: &str, heading: &str) -> (Table, Vec<String>) {
     let (mut table, mut faults) = (Table::new(), Vec::new());
-    let section = page.lines().skip_while(|line| *line != heading).skip(1);
-    for line in section.take_while(|line| !line.starts_with("## ")) {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, name, users, reason, _] = cells.as_slice() else { continue };
+    for cells in markdown::rows(page, heading) {
+        let [name, users, reason] = cells[..] else { continue };
         let Some(name) = name.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else { continue };
         if reason.len() < 10 {
             faults.push(format!("{PAGE}: `{name}` has no reason"));
@@ -63,10 +62,6 @@ fn read(page: &str, heading: &str) -> (Table, Vec<String>) {
         }
     }
     (table, faults)
-}
-
-fn full(short: &str) -> String {
-    if ["xtask", "frostline"].contains(&short) { short.into() } else { format!("frostline-{short}") }
 }
 
 fn differences(heading: &str, written: &Table, used: &Table) -> Vec<String> {

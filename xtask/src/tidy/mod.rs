@@ -8,21 +8,17 @@ mod dependencies;
 pub(crate) mod docs;
 mod examples;
 mod files;
-pub(crate) mod links;
 pub(crate) mod packages;
-mod tokens;
+mod source;
 
-use std::path::Path;
 use std::process::Command;
-
-use anyhow::Context as _;
 
 use frostline_sweep::Ending;
 use frostline_sweep::fault::{Blame as _, Result};
 use frostline_sweep::units::counted;
 use frostline_sweep::{note, say};
 
-use crate::ci::add_skip;
+use crate::ci::skips;
 use crate::workspace;
 
 /// Folders that are ignored if git is not available.
@@ -33,21 +29,21 @@ pub(crate) fn tidy() -> Result<Ending> {
     let files = files_of_the_project().environment()?;
     let packages = crates::packages().environment()?;
     let read = |name: &str| std::fs::read_to_string(workspace::root().join(name)).ok();
-    let mut faults = crates::check(&packages);
+    let charters = crates::charters(&read(crates::PAGE).unwrap_or_default());
+    let mut faults = crates::check(&packages, &charters);
     faults.extend(dependencies::check(&packages, &read(dependencies::PAGE).unwrap_or_default()));
     faults.extend(files::check(&files));
     faults.extend(calls::check(&files, read));
     faults.extend(examples::check(&files, read));
-    faults.extend(links::check(&files, read));
     faults.extend(docs::check(&files, read));
     faults.extend(packages::check(&files, read));
     let circles = circles::check(&files, read);
     faults.extend(circles.iter().map(|needs| format!("import circle: {}", needs.join("\n               "))));
-    match commits::check().environment()? {
-        commits::Subjects::Read(wrong) => faults.extend(wrong),
-        commits::Subjects::Unknown(reason) => {
+    match commits::check(charters.iter().map(crates::short)) {
+        Ok(wrong) => faults.extend(wrong),
+        Err(reason) => {
             say!("tidy      SKIPPED: subject lines of commits: {reason}");
-            add_skip("history", "xtask/src/tidy/commits.rs", "subject lines", &reason).environment()?;
+            skips::add("history", "xtask/src/tidy/commits.rs", "subject lines", &reason).environment()?;
         }
     }
     for fault in &faults {
@@ -62,46 +58,16 @@ pub(crate) fn tidy() -> Result<Ending> {
 }
 
 /// The project's files, relative to the root: those that git tracks and those that it does not ignore; without git all.
-fn files_of_the_project() -> anyhow::Result<Vec<String>> {
-    let names = match listed_by_git()? {
-        Some(names) => names,
-        None => {
-            let mut found = Vec::new();
-            walk(&workspace::root(), "", &mut found)?;
-            found
-        }
-    };
+pub(crate) fn files_of_the_project() -> anyhow::Result<Vec<String>> {
+    let names = listed_by_git().map_or_else(|| workspace::files(&workspace::root(), &IGNORED), Ok)?;
     Ok(names.into_iter().filter(|name| workspace::root().join(name).is_file()).collect())
 }
 
 /// The files that git lists; `None` if it is not installed or this is not a checkout.
-fn listed_by_git() -> anyhow::Result<Option<Vec<String>>> {
-    let output = Command::new("git")
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
-        .current_dir(workspace::root())
-        .output();
-    let Some(output) = output.ok().filter(|output| output.status.success()) else { return Ok(None) };
-    let names = String::from_utf8(output.stdout).context("a file's name is not UTF-8")?;
-    Ok(Some(names.split('\0').filter(|name| !name.is_empty()).map(String::from).collect()))
-}
-
-/// Adds the files of a folder, `below` it with slashes.
-fn walk(folder: &Path, below: &str, found: &mut Vec<String>) -> anyhow::Result<()> {
-    let place = || folder.display().to_string();
-    for entry in std::fs::read_dir(folder).with_context(place)? {
-        let entry = entry.with_context(place)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let kind = entry.file_type().with_context(place)?;
-        if IGNORED.contains(&name.as_str()) {
-            continue;
-        }
-        if kind.is_dir() {
-            walk(&entry.path(), &format!("{below}{name}/"), found)?;
-        } else if kind.is_file() {
-            found.push(format!("{below}{name}"));
-        }
-    }
-    Ok(())
+fn listed_by_git() -> Option<Vec<String>> {
+    let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
+    let names = workspace::output(Command::new("git").args(listed)).ok()?;
+    Some(names.split('\0').filter(|name| !name.is_empty()).map(String::from).collect())
 }
 
 #[cfg(test)]
@@ -110,9 +76,9 @@ mod tests {
 
     #[test]
     fn files_are_found_without_git_too() {
-        let mut walked = Vec::new();
-        walk(&workspace::root().join("configs"), "configs/", &mut walked).expect("a folder");
-        assert!(walked.contains(&"configs/demo.toml".to_string()), "{walked:?}");
+        let walked = workspace::files(&workspace::root().join("tests"), &["fuzz"]).expect("a folder");
+        assert!(walked.contains(&"e2e/main.rs".to_string()), "{walked:?}");
+        assert!(!walked.iter().any(|name| name.contains("fuzz/")), "{walked:?}");
         let files = files_of_the_project().expect("files");
         assert!(files.contains(&"configs/demo.toml".to_string()));
     }

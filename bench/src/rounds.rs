@@ -1,0 +1,222 @@
+//! The rounds: each runs every task once, in turns, and keeps the results.
+//!
+//! A task that has failed is not run again; the others continue.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::agenda::{Agenda, Task, Who};
+use crate::compare;
+use crate::ours::Ours;
+use crate::peer::Peer;
+use crate::places::Encoder;
+use crate::process::{Answer, Refusal};
+use crate::spread::figure;
+use crate::stored::{Figures, Row, Side};
+use crate::suite::Suite;
+use frostline_sweep::note;
+use frostline_sweep::units::clock;
+
+/// The tasks to measure, and the measurements so far.
+#[derive(Debug)]
+pub(crate) struct Rounds<'a> {
+    agenda: &'a Agenda,
+    encoders: &'a [Encoder],
+    treebanks: &'a BTreeMap<String, PathBuf>,
+    ours: &'a Ours<'a>,
+    peer: Option<&'a Peer<'a>>,
+    /// One per task of the agenda.
+    states: Vec<State>,
+    gemm: BTreeMap<String, Vec<f64>>,
+    versions: BTreeMap<String, String>,
+}
+
+/// The state of one task.
+#[derive(Clone, Debug, Default)]
+struct State {
+    rounds: Vec<Figures>,
+    /// Why it is not run, or no longer run.
+    note: Option<String>,
+    failed: bool,
+}
+
+impl<'a> Rounds<'a> {
+    /// The state before the first round.
+    pub(crate) fn new(
+        agenda: &'a Agenda,
+        encoders: &'a [Encoder],
+        treebanks: &'a BTreeMap<String, PathBuf>,
+        ours: &'a Ours<'a>,
+        peer: Option<&'a Peer<'a>>,
+    ) -> Self {
+        let lacks = |task: &Task| task.who == Who::Peer && peer.is_none();
+        let note = |task: &Task| lacks(task).then(|| "no peer: give --python".to_string());
+        let states = agenda.tasks.iter().map(|task| State { note: note(task), ..State::default() }).collect();
+        let (gemm, versions) = (BTreeMap::new(), BTreeMap::new());
+        Self { agenda, encoders, treebanks, ours, peer, states, gemm, versions }
+    }
+
+    /// One round, as much of it as there is time for.
+    pub(crate) fn run(&mut self, number: u32, of: u32) {
+        self.measure_gemm();
+        for at in 0..self.agenda.tasks.len() {
+            if self.states[at].note.is_some() {
+                continue;
+            }
+            let task = self.agenda.tasks[at];
+            let name = self.title(&task);
+            let started = Instant::now();
+            let outcome = self.measure(&task).and_then(|answer| complete(&task, answer));
+            let took = clock(started.elapsed().as_secs_f64());
+            match outcome {
+                Ok(answer) => {
+                    let first = task.suite.measures().next().expect("a suite has figures");
+                    let (value, unit) = (figure(answer.figures[first]), &compare::measure(first).unit);
+                    note!("round {number}/{of}  {name}  {value} {unit}  [{took}]");
+                    self.states[at].rounds.push(answer.figures);
+                    if task.who == Who::Peer {
+                        self.versions.extend(answer.words);
+                    }
+                }
+                Err(Refusal::TimeOver) => return,
+                // Python ends with the same code if a script does not exist.
+                Err(Refusal::Unsupported(why)) if task.who == Who::Ours => {
+                    note!("round {number}/{of}  {name}  skipped: {why}");
+                    self.states[at].note = Some(format!("skipped: {}", without_paths(&why)));
+                }
+                Err(Refusal::Unsupported(why) | Refusal::Failed(why)) => {
+                    note!("round {number}/{of}  {name}  FAILED: {why}");
+                    self.states[at].note = Some(format!("failed: {why}"));
+                    self.states[at].failed = true;
+                }
+            }
+        }
+    }
+
+    fn measure(&self, task: &Task) -> Result<Answer, Refusal> {
+        let encoder = &self.encoders[task.encoder];
+        let folder = |name: &str| self.treebanks[name].clone();
+        match (task.who, self.peer) {
+            (Who::Peer, Some(peer)) => peer.measure(task, encoder, folder),
+            _ => self.ours.measure(task, encoder, &folder(task.treebank())),
+        }
+    }
+
+    /// The machine's speed in the precisions that our side computes in, in the same round.
+    fn measure_gemm(&mut self) {
+        let runs = |(task, state): (&'a Task, &State)| {
+            // No share of it is shown of these.
+            let counts = !matches!(task.suite, Suite::Reading | Suite::Device | Suite::Starts);
+            (task.who == Who::Ours && counts && state.note.is_none())
+                .then_some(task.setting.precision.as_str())
+        };
+        let mut precisions: Vec<&str> = self.agenda.tasks.iter().zip(&self.states).filter_map(runs).collect();
+        precisions.sort_unstable();
+        precisions.dedup();
+        for precision in precisions {
+            match self.ours.gemm_gflops(precision) {
+                Some(gflops) => self.gemm.entry(precision.into()).or_default().push(gflops),
+                None => note!("the runner gives no GEMM peak in {precision}: no share of it is shown"),
+            }
+        }
+    }
+
+    /// What could have been run and of which no round was, since there was no time: one text for each encoder and policy.
+    pub(crate) fn unmeasured(&self) -> Vec<String> {
+        let left = self.agenda.tasks.iter().zip(&self.states);
+        let left = left.filter(|(_, state)| state.rounds.is_empty() && state.note.is_none());
+        let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
+        for (task, _) in left {
+            let name = format!("{}  {}", self.encoders[task.encoder].name, task.policies.join(","));
+            match texts.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, settings)) => settings.push(&task.setting.id),
+                None => texts.push((name, vec![&task.setting.id])),
+            }
+        }
+        texts.into_iter().map(|(name, settings)| format!("{name}  {}", settings.join("; "))).collect()
+    }
+
+    fn title(&self, task: &Task) -> String {
+        let who = if task.who == Who::Ours { "ours" } else { "peer" };
+        let encoder = &self.encoders[task.encoder].name;
+        format!("{who}  {encoder}  {}  {}", task.policies.join(","), task.setting.id)
+    }
+
+    /// Versions that the peer reported.
+    pub(crate) fn versions(&self) -> BTreeMap<String, String> {
+        self.versions.clone()
+    }
+
+    /// The machine's speed in matrix products, by precision and round.
+    pub(crate) fn gemm(&self) -> BTreeMap<String, Vec<f64>> {
+        self.gemm.clone()
+    }
+
+    /// The rows of the tables.
+    pub(crate) fn rows(&self, run: &str) -> Vec<Row> {
+        let side = |at: usize| {
+            let (task, state) = (&self.agenda.tasks[at], &self.states[at]);
+            Side {
+                setting: task.setting.id.clone(),
+                precision: task.setting.precision.clone(),
+                rounds: state.rounds.clone(),
+                note: state.note.clone(),
+                failed: state.failed,
+            }
+        };
+        let lines = self.agenda.lines.iter();
+        lines
+            .map(|line| Row {
+                suite: line.comparison.suite,
+                comparison: line.comparison.id.clone(),
+                encoder: self.encoders[line.encoder].name.clone(),
+                random_init: self.encoders[line.encoder].random_init,
+                backend: self.ours.backend(),
+                policy: line.policies.join(","),
+                run: run.into(),
+                ours: side(line.ours),
+                peer: side(line.peer),
+            })
+            .collect()
+    }
+}
+
+/// Removes paths from a remark, which may be published.
+fn without_paths(text: &str) -> String {
+    let is_path = |word: &str| word.trim_start_matches(['`', '"', '\'', '(']).starts_with('/');
+    text.split(' ').map(|word| if is_path(word) { "PATH" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
+/// Checks that no figure is missing from a process's output.
+fn complete(task: &Task, answer: Answer) -> Result<Answer, Refusal> {
+    let absent = task.suite.measures().find(|key| !answer.figures.contains_key(*key));
+    match absent {
+        Some(key) => Err(Refusal::Failed(format!("its output lacks `{key}`"))),
+        None => Ok(answer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agenda::Only;
+    use crate::stored::tests::side;
+
+    #[test]
+    fn remarks_name_no_folders() {
+        assert_eq!(without_paths("`/data/x`: no `--precision bf16` here"), "PATH no `--precision bf16` here");
+    }
+
+    #[test]
+    fn an_answer_without_its_figure_is_none() {
+        let encoders = [crate::places::tests::encoder("tiny", false)];
+        let agenda = Agenda::new(&[Suite::Steps], &encoders, Only::default()).expect("an agenda");
+        let whole = Answer { figures: side("f32", &[1.0]).rounds[0].clone(), ..Answer::default() };
+        let mut lacking = whole.clone();
+        lacking.figures.remove("peak_rss_mib");
+        assert!(complete(&agenda.tasks[0], whole).is_ok());
+        let refusal = complete(&agenda.tasks[0], lacking).expect_err("no memory");
+        assert_eq!(refusal, Refusal::Failed("its output lacks `peak_rss_mib`".into()));
+    }
+}
