@@ -5,7 +5,7 @@
 //! R. This crate's readers also pass all ten columns of every row to the black box. Times are the
 //! best of many interleaved rounds, so that a busy machine slows all of them equally.
 //!
-//! The file is English-EWT train where `FROSTLINE_SHARED` is set, and generated sentences elsewhere.
+//! The file is English-EWT train if `FROSTLINE_SHARED` is set, and generated sentences otherwise.
 
 use std::{
     fmt::Write as _,
@@ -44,12 +44,12 @@ fn main() {
         }
     }
     print(&benchmarks);
-    sizes();
+    print_growth();
 }
 
 /// Time per byte at two sizes, for texts on which a careless reader takes quadratic time: equal
 /// figures mean linear time. (A test in `src/work.rs` enforces this by counting work.)
-fn sizes() {
+fn print_growth() {
     let row = |id: usize| format!("{id}\tf\tl\tX\tx\tA=B\t{}\tdep\t_\tC=D\n", id - 1);
     let line = |value: String| format!("1\tf\tl\tX\tx\t_\t0\troot\t_\t{value}\n\n");
     let words = |n: usize| (1..=n / 30).map(row).collect::<String>() + "\n";
@@ -108,7 +108,7 @@ fn benchmarks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>])
     };
     let peer = |name, run| Benchmark { rounds: 5, ..whole(name, None, run) };
     vec![
-        whole("R", None, Box::new(move || plain(bytes))),
+        whole("R", None, Box::new(move || split_plainly(bytes))),
         whole(
             "strict slice",
             Some(0.6),
@@ -193,7 +193,7 @@ fn benchmarks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>])
 }
 
 /// R: the minimum that any reader has to do.
-fn plain(bytes: &[u8]) {
+fn split_plainly(bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).expect("UTF-8");
     let mut fields = Vec::new();
     for line in text.split('\n') {

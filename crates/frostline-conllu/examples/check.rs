@@ -1,4 +1,4 @@
-//! `check [--typed] [--metadata] [--nfc] FILE...`: one line per fault or warning, exit code 1 where there is one.
+//! `check [--typed] [--metadata] [--nfc] FILE...`: one line per fault or warning, exit code 1 if there is one.
 
 use std::{
     env,

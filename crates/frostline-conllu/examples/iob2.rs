@@ -1,5 +1,6 @@
-//! Turns an IOB2 layer of entities into CoNLL-U with the entities in MISC, in the form `Entity=B-LOC`:
-//! `cargo run -p frostline-conllu --example iob2 -- FILE.iob2 > FILE.conllu`. Without a file it turns a small text of its own.
+//! Turns an IOB2 layer of entities into CoNLL-U with the entities in MISC, in the form `Entity=B-LOC`: `cargo
+//! run -p frostline-conllu --example iob2 -- FILE.iob2 > FILE.conllu`. Without a file it converts a small
+//! built-in text.
 
 use std::io::{Write, stdout};
 

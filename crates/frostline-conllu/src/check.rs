@@ -12,7 +12,7 @@ use crate::{
     work,
 };
 
-/// What to check in addition to the rest of level 1, which is always checked. All together are level 2.
+/// Checks in addition to the other rules of level 1, which are always checked. All three together are level 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Checks {
     /// The values of the columns, which columns ranges and empty nodes may fill, the tree of heads and
@@ -21,26 +21,26 @@ pub struct Checks {
     /// The comments `sent_id`, `parallel_id`, `text`, `newdoc` and `newpar`, and that the words make up
     /// the text.
     pub metadata: bool,
-    /// That every line is in Unicode normal form C.
+    /// Check that every line is in Unicode normal form C.
     pub nfc: bool,
 }
 
-/// A fault within a line: where it starts, in bytes from the line's start, and what it is.
+/// A fault within a line: its start, in bytes from the line's start, and its kind.
 pub(crate) type Found = (usize, FaultKind);
 
 /// Checks the white space in a ten-column row that contains anything but printable ASCII.
-pub(crate) fn spaces(row: &TokenRow<'_>, mut report: impl FnMut(Found)) {
+pub(crate) fn check_white_space(row: &TokenRow<'_>, mut report: impl FnMut(Found)) {
     for column in Column::ALL {
         let value = row.get(column).unwrap_or_default();
         let at = value.as_ptr() as usize - row.text.as_ptr() as usize;
-        if let Some((offset, kind)) = space(column, value, row.is_range()) {
+        if let Some((offset, kind)) = white_space_fault(column, value, row.is_range()) {
             report((at + offset, kind));
         }
     }
 }
 
-/// The first white-space fault of a column, the most serious kind first.
-fn space(column: Column, value: &str, range: bool) -> Option<Found> {
+/// Returns the first white-space fault of a column, the most serious kind first.
+fn white_space_fault(column: Column, value: &str, range: bool) -> Option<Found> {
     let first = value.find(is_space)?;
     let found = Quote::new(value);
     let inner = value.find(char::is_whitespace);
@@ -75,7 +75,7 @@ fn space(column: Column, value: &str, range: bool) -> Option<Found> {
 }
 
 /// The empty columns of a row, except for the ID.
-pub(crate) fn empties(row: &TokenRow<'_>, mut report: impl FnMut(Found)) {
+pub(crate) fn report_empty_columns(row: &TokenRow<'_>, mut report: impl FnMut(Found)) {
     for column in &Column::ALL[1..] {
         if let Some("") = row.get(*column) {
             let at = row.tabs[*column as usize - 1] as usize + 1;
@@ -84,7 +84,7 @@ pub(crate) fn empties(row: &TokenRow<'_>, mut report: impl FnMut(Found)) {
     }
 }
 
-/// The fault of a row whose first column, or whole line where there are no tabs, is no ID.
+/// Returns the fault of a row whose first column, or whole line if it has no tabs, is no ID.
 pub(crate) fn bad_id(row: &TokenRow<'_>) -> Found {
     let id = row.id();
     let found = Quote::new(id);
@@ -129,10 +129,10 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// The fault of `id` at this place, if any. Counting continues from `id` either way, so that one
+    /// Returns the fault of `id` at this place, if any. Counting continues from `id` either way, so that one
     /// gap is one fault. `rows` are the rows before it.
     #[inline]
-    pub(crate) fn step(&mut self, id: Id, rows: &[TokenRow<'_>]) -> Option<FaultKind> {
+    pub(crate) fn check_next_id(&mut self, id: Id, rows: &[TokenRow<'_>]) -> Option<FaultKind> {
         match id {
             Id::Word(found) => {
                 let expected = self.words.saturating_add(1);
@@ -142,7 +142,7 @@ impl Order {
                 let lost = std::mem::take(&mut self.lost) && found > expected;
                 (found != expected && !lost).then_some(FaultKind::WordOrder { found, expected })
             }
-            Id::Range(first, last) => self.range(first, last, rows),
+            Id::Range(first, last) => self.check_range(first, last, rows),
             Id::Empty(major, minor) => {
                 let (expected_major, expected_minor) = (self.words, self.minor.saturating_add(1));
                 self.minor = minor;
@@ -156,16 +156,16 @@ impl Order {
     }
 
     /// Notes that a row could not be read, so its ID is unknown.
-    pub(crate) fn lose(&mut self) {
+    pub(crate) fn mark_unreadable_row(&mut self) {
         self.lost = true;
     }
 
-    fn range(&mut self, first: u32, last: u32, rows: &[TokenRow<'_>]) -> Option<FaultKind> {
+    fn check_range(&mut self, first: u32, last: u32, rows: &[TokenRow<'_>]) -> Option<FaultKind> {
         if last < first {
             return Some(FaultKind::RangeReversed { first, last });
         }
         self.open = Some((first, last));
-        let before = self.overlapped(first, last, rows);
+        let before = self.find_overlapped_range(first, last, rows);
         self.covered = self.covered.max(last);
         if first <= self.words {
             Some(FaultKind::RangeMisplaced { first, last, word: self.words })
@@ -179,8 +179,8 @@ impl Order {
         }
     }
 
-    /// An earlier range that shares a word with this one.
-    fn overlapped(&mut self, first: u32, last: u32, rows: &[TokenRow<'_>]) -> Option<(u32, u32)> {
+    /// Returns an earlier range that shares a word with this one.
+    fn find_overlapped_range(&mut self, first: u32, last: u32, rows: &[TokenRow<'_>]) -> Option<(u32, u32)> {
         if first > self.covered && self.ranges.is_empty() {
             return None;
         }
@@ -197,13 +197,13 @@ impl Order {
         before.filter(|&(_, end)| end >= first)
     }
 
-    /// The last word that a range covers.
-    pub(crate) fn covered(&self) -> u32 {
+    /// Returns the last word that a range covers.
+    pub(crate) fn last_covered_word(&self) -> u32 {
         self.covered
     }
 
-    /// The number of words where some range extends past the last one; for the end of the sentence.
-    pub(crate) fn unfinished(&self) -> Option<u32> {
+    /// Returns the number of words if some range extends past the last one; for the end of the sentence.
+    pub(crate) fn words_before_open_range(&self) -> Option<u32> {
         (self.covered > self.words).then_some(self.words)
     }
 }

@@ -1,18 +1,18 @@
 //! Walks over bytes and builds one sentence after another.
 //!
-//! Slices and streams, strict and lenient reading all use this one parser. It never stops early:
-//! whatever the bytes are, each of them ends up in the raw bytes of some sentence.
+//! Slices and streams, strict and lenient reading all use this one parser. It never stops early: each byte ends
+//! up in the raw bytes of some sentence.
 
 use std::sync::Arc;
 
 use unicode_normalization::UnicodeNormalization;
 
 use crate::{
-    check::{Checks, Order, bad_id, empties, is_space, spaces},
+    check::{Checks, Order, bad_id, check_white_space, is_space, report_empty_columns},
     fault::{Fault, FaultKind},
     id::Id,
     metadata,
-    nfc::departure,
+    nfc::find_denormalised,
     quote::CodePoints,
     row::{RowKind, TokenRow},
     scan::{Scanner, Shape, TABS},
@@ -24,11 +24,11 @@ use crate::{
 /// Bytes of a byte order mark.
 const BOM: usize = '\u{feff}'.len_utf8();
 
-/// A position in a text, and what is known about the bytes after it.
+/// A position in a text, with facts about the bytes after it.
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     scanner: Scanner<'a>,
-    /// Bytes known to be UTF-8, and where they start.
+    /// Bytes that are valid UTF-8, and their start.
     valid: (&'a str, usize),
     at: usize,
     line: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Cursor<'a> {
     checks: Checks,
     /// Capacity for rows: about as many as the previous sentence had.
     likely: usize,
-    /// What the sentences before had.
+    /// Facts about the sentences before.
     pub(crate) seen: Seen,
 }
 
@@ -69,17 +69,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The same for a text already known to be UTF-8.
+    /// Creates a cursor over a text that is valid UTF-8.
     pub(crate) fn of_str(text: &'a str, checks: Checks) -> Self {
         Cursor { valid: (text, 0), ..Cursor::new(text.as_bytes(), 1, 0, checks) }
     }
 
-    /// The line reached, from 1.
-    pub(crate) fn line(&self) -> usize {
+    /// Returns the line reached, from 1.
+    pub(crate) fn line_number(&self) -> usize {
         self.line
     }
 
-    /// The next sentence with its faults; `None` at the end.
+    /// Returns the next sentence with its faults; `None` at the end.
     pub(crate) fn sentence(&mut self) -> Option<Sentence<'a>> {
         if self.at >= self.bytes.len() {
             return None;
@@ -95,11 +95,11 @@ impl<'a> Cursor<'a> {
         draft.sentence.rows.reserve(self.likely);
         let mut closed = false;
         let mut tabs = [0; TABS];
-        while let Some(shape) = self.scanner.line(self.at, &mut tabs) {
+        while let Some(shape) = self.scanner.scan_line(self.at, &mut tabs) {
             let from = self.at;
             self.at = shape.next;
             self.line += 1;
-            let blank = self.take(&mut draft, from, shape, &tabs);
+            let blank = self.add_line(&mut draft, from, shape, &tabs);
             draft.lines += 1;
             if blank {
                 closed = true;
@@ -114,14 +114,14 @@ impl<'a> Cursor<'a> {
 
     /// Adds one line to the draft; returns true for the blank line that ends the sentence.
     #[inline]
-    fn take(&mut self, draft: &mut Draft<'a>, from: usize, shape: Shape, tabs: &[u32; TABS]) -> bool {
+    fn add_line(&mut self, draft: &mut Draft<'a>, from: usize, shape: Shape, tabs: &[u32; TABS]) -> bool {
         let Some(text) = self.text(from, shape.end) else {
             self.not_utf8(draft, from, shape.end);
             return false;
         };
         let first = text.as_bytes().first().copied().unwrap_or(b'\n');
         if first == b'#' {
-            self.comment(draft, from, text, shape.odd);
+            self.add_comment(draft, from, text, shape.odd);
             return false;
         }
         if first == b'\n' {
@@ -145,18 +145,18 @@ impl<'a> Cursor<'a> {
     ) -> bool {
         work::add(text.len());
         if text.chars().all(is_space) {
-            self.blank(draft, from, text, shape);
+            self.report_blank_line(draft, from, text, shape);
             return true;
         }
         if from == 0
             && self.before == 0
             && let Some(rest) = text.strip_prefix('\u{feff}')
         {
-            self.report(draft, from, text, 0, FaultKind::ByteOrderMark);
+            self.record_fault(draft, from, text, 0, FaultKind::ByteOrderMark);
             (from, text) = (from + BOM, rest);
             tabs = tabs.map(|at| at.wrapping_sub(BOM as u32));
             if text.starts_with('#') {
-                self.comment(draft, from, text, true);
+                self.add_comment(draft, from, text, true);
                 return false;
             }
         }
@@ -166,19 +166,19 @@ impl<'a> Cursor<'a> {
         if row.columns == 10 {
             work::add(text.len());
             let mut found = Vec::new();
-            empties(&row, |fault| found.push(fault));
-            spaces(&row, |fault| found.push(fault));
+            report_empty_columns(&row, |fault| found.push(fault));
+            check_white_space(&row, |fault| found.push(fault));
             for (at, kind) in found {
-                self.report(draft, from, text, at, kind);
+                self.record_fault(draft, from, text, at, kind);
             }
         }
-        self.characters(draft, from, text);
+        self.check_characters(draft, from, text);
         false
     }
 
-    /// Reports a line of white space. One where a sentence should start is reported at its end.
+    /// Reports a line of white space. One if a sentence should start is reported at its end.
     #[cold]
-    fn blank(&self, draft: &mut Draft<'a>, from: usize, text: &'a str, shape: Shape) {
+    fn report_blank_line(&self, draft: &mut Draft<'a>, from: usize, text: &'a str, shape: Shape) {
         let surplus =
             draft.sentence.rows.is_empty() && draft.sentence.comments.is_empty() && !draft.unreadable;
         let kind = match (text, shape.next > shape.end) {
@@ -187,21 +187,21 @@ impl<'a> Cursor<'a> {
             (_, true) => FaultKind::BlankWithSpace,
             (_, false) => FaultKind::FinalSpace,
         };
-        self.report(draft, from, text, 0, kind);
+        self.record_fault(draft, from, text, 0, kind);
     }
 
-    fn comment(&self, draft: &mut Draft<'a>, from: usize, mut text: &'a str, odd: bool) {
+    fn add_comment(&self, draft: &mut Draft<'a>, from: usize, mut text: &'a str, odd: bool) {
         if odd {
             text = self.without_return(draft, from, text);
-            self.characters(draft, from, text);
+            self.check_characters(draft, from, text);
         }
         if !draft.sentence.rows.is_empty() {
-            self.report(draft, from, text, 0, FaultKind::CommentInside);
+            self.record_fault(draft, from, text, 0, FaultKind::CommentInside);
         }
         draft.sentence.comments.push(text);
     }
 
-    /// Pushes a row, and reports what is wrong with its number of columns and its ID.
+    /// Pushes a row, and reports faults of its number of columns and its ID.
     #[inline]
     fn row(&self, draft: &mut Draft<'a>, from: usize, text: &'a str, count: usize, tabs: &[u32; TABS]) {
         let mut row = TokenRow {
@@ -214,7 +214,7 @@ impl<'a> Cursor<'a> {
         if text.len() > u32::MAX as usize {
             row.columns = 1;
             draft.sentence.rows.push(row);
-            return self.report(draft, from, text, 0, FaultKind::LineTooLong { bytes: text.len() });
+            return self.record_fault(draft, from, text, 0, FaultKind::LineTooLong { bytes: text.len() });
         }
         let id = Id::parse(row.id());
         work::add(row.id().len());
@@ -225,25 +225,25 @@ impl<'a> Cursor<'a> {
                     Id::Range(..) => RowKind::Range,
                     Id::Empty(..) => RowKind::Empty,
                 };
-                let covered = draft.order.covered();
-                if let Some(kind) = draft.order.step(id, &draft.sentence.rows) {
-                    self.report(draft, from, text, 0, kind);
+                let covered = draft.order.last_covered_word();
+                if let Some(kind) = draft.order.check_next_id(id, &draft.sentence.rows) {
+                    self.record_fault(draft, from, text, 0, kind);
                 }
-                if draft.order.covered() > covered {
+                if draft.order.last_covered_word() > covered {
                     draft.furthest = Some(draft.sentence.rows.len());
                 }
             }
-            // A line of nothing but the byte order mark, which has been reported.
-            None if text.is_empty() => draft.order.lose(),
+            // A line with only the byte order mark, which has been reported.
+            None if text.is_empty() => draft.order.mark_unreadable_row(),
             None => {
                 let (at, kind) = bad_id(&row);
-                self.report(draft, from, text, at, kind);
-                draft.order.lose();
+                self.record_fault(draft, from, text, at, kind);
+                draft.order.mark_unreadable_row();
             }
         }
         if row.columns != 10 && (id.is_some() || row.columns > 1) {
             let kind = FaultKind::ColumnCount { found: count + 1 };
-            self.report(draft, from, text, 0, kind);
+            self.record_fault(draft, from, text, 0, kind);
         }
         draft.sentence.rows.push(row);
     }
@@ -254,14 +254,20 @@ impl<'a> Cursor<'a> {
         if draft.sentence.rows.is_empty() && !draft.unreadable {
             self.without_rows(draft, closed);
         } else if !closed {
-            self.unended(draft);
+            self.report_missing_end(draft);
         }
-        if let (Some(words), Some(index)) = (draft.order.unfinished(), draft.furthest) {
+        if let (Some(words), Some(index)) = (draft.order.words_before_open_range(), draft.furthest) {
             let row = draft.sentence.rows[index];
             if let Some(Id::Range(first, last)) = row.key() {
-                let from = self.offset(row.text);
+                let from = self.offset_of(row.text);
                 draft.lines = row.below;
-                self.report(draft, from, row.text, 0, FaultKind::RangeUnfinished { first, last, words });
+                self.record_fault(
+                    draft,
+                    from,
+                    row.text,
+                    0,
+                    FaultKind::RangeUnfinished { first, last, words },
+                );
             }
         }
         if self.checks.typed || self.checks.metadata {
@@ -290,12 +296,12 @@ impl<'a> Cursor<'a> {
             (true, false) => return,
         };
         draft.lines = 0;
-        self.report(draft, draft.sentence.byte - self.before, "", 0, kind);
+        self.record_fault(draft, draft.sentence.byte - self.before, "", 0, kind);
     }
 
-    /// The text ended without the blank line: reports the place where that line should be.
+    /// Reports a missing blank line at the end of the text, at the place where it should be.
     #[cold]
-    fn unended(&self, draft: &mut Draft<'a>) {
+    fn report_missing_end(&self, draft: &mut Draft<'a>) {
         if draft.sentence.rows.iter().all(|row| row.text.is_empty()) && !draft.unreadable {
             return; // only a byte order mark, which has been reported
         }
@@ -308,8 +314,8 @@ impl<'a> Cursor<'a> {
         draft.sentence.faults.push(Fault { line, column, byte, sent_id: None, kind });
     }
 
-    /// The optional checks of level 2, once all lines are read. Those that compare lines are skipped
-    /// where a fault of level 1 makes the lines uncertain.
+    /// Runs the optional checks of level 2, once all lines are read. Checks that compare lines are skipped if a
+    /// fault of level 1 makes the lines uncertain.
     fn level_2(&mut self, draft: &mut Draft<'a>) {
         let of_characters = |fault: &Fault| matches!(fault.kind, FaultKind::NotNfc { .. });
         let sound = draft.sentence.faults.iter().all(of_characters);
@@ -327,23 +333,23 @@ impl<'a> Cursor<'a> {
         }
         for (below, line, at, kind) in found {
             draft.lines = below;
-            self.report(draft, self.offset(line), line, at, kind);
+            self.record_fault(draft, self.offset_of(line), line, at, kind);
         }
     }
 
-    /// Where a piece of the bytes starts in them.
-    fn offset(&self, piece: &str) -> usize {
+    /// Returns the offset of a piece of the bytes.
+    fn offset_of(&self, piece: &str) -> usize {
         piece.as_ptr() as usize - self.bytes.as_ptr() as usize
     }
 
-    /// The line as text, or `None` where it is not UTF-8.
+    /// Returns the line as text, or `None` if it is not UTF-8.
     #[inline]
     fn text(&mut self, from: usize, end: usize) -> Option<&'a str> {
         let (text, start) = self.valid;
         if end <= start + text.len() && from >= start {
             return text.get(from - start..end - start);
         }
-        self.validate(from);
+        self.extend_valid_utf8(from);
         let (text, start) = self.valid;
         text.get(from - start..end - start)
     }
@@ -351,7 +357,7 @@ impl<'a> Cursor<'a> {
     /// Finds how far the bytes from `from` on are UTF-8. Each call starts where the previous one
     /// stopped or on the next line, so that all calls together read each byte about once.
     #[cold]
-    fn validate(&mut self, from: usize) {
+    fn extend_valid_utf8(&mut self, from: usize) {
         let rest = &self.bytes[from..];
         let text = match std::str::from_utf8(rest) {
             Ok(text) => text,
@@ -372,8 +378,8 @@ impl<'a> Cursor<'a> {
         let text = std::str::from_utf8(&line[..bad]).unwrap_or_default();
         let byte = self.before + from + bad;
         draft.unreadable = true;
-        draft.order.lose();
-        self.report(draft, from, text, bad, FaultKind::NotUtf8 { byte });
+        draft.order.mark_unreadable_row();
+        self.record_fault(draft, from, text, bad, FaultKind::NotUtf8 { byte });
     }
 
     /// Removes a carriage return from the line's end, and reports one anywhere on the line.
@@ -382,30 +388,30 @@ impl<'a> Cursor<'a> {
         if let Some(at) = memchr::memchr(b'\r', text.as_bytes()) {
             let last = at + 1 == text.len() && self.bytes.get(from + at + 1) == Some(&b'\n');
             let kind = if last { FaultKind::CarriageReturn } else { FaultKind::LoneCarriageReturn };
-            self.report(draft, from, text, at, kind);
+            self.record_fault(draft, from, text, at, kind);
         }
         text.strip_suffix('\r').unwrap_or(text)
     }
 
     /// Checks a line for U+FFFD and, where that check is on, for normal form C.
     #[inline]
-    fn characters(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) {
+    fn check_characters(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) {
         work::add(text.len());
-        if let Some(at) = replacement(text) {
-            self.report(draft, from, text, at, FaultKind::ReplacementCharacter);
+        if let Some(at) = find_replacement_character(text) {
+            self.record_fault(draft, from, text, at, FaultKind::ReplacementCharacter);
         }
         work::add(text.len());
         if self.checks.nfc
-            && let Some((at, piece)) = departure(text)
+            && let Some((at, piece)) = find_denormalised(text)
         {
             let (found, expected) = (CodePoints::new(piece.chars()), CodePoints::new(piece.nfc()));
-            self.report(draft, from, text, at, FaultKind::NotNfc { found, expected });
+            self.record_fault(draft, from, text, at, FaultKind::NotNfc { found, expected });
         }
     }
 
     /// Records a fault at byte `at` of the line that starts at `from`.
     #[cold]
-    fn report(&self, draft: &mut Draft<'a>, from: usize, text: &str, at: usize, kind: FaultKind) {
+    fn record_fault(&self, draft: &mut Draft<'a>, from: usize, text: &str, at: usize, kind: FaultKind) {
         work::add(at);
         let fault = Fault {
             line: draft.sentence.line + draft.lines as usize,
@@ -424,7 +430,7 @@ impl<'a> Cursor<'a> {
 
 /// Where the first U+FFFD of a line is.
 #[inline]
-fn replacement(text: &str) -> Option<usize> {
+fn find_replacement_character(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     memchr::memchr_iter(0xef, bytes).find(|&at| bytes[at..].starts_with("\u{fffd}".as_bytes()))
 }

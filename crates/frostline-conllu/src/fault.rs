@@ -1,7 +1,7 @@
-//! What can be wrong, where, and what to do about it.
+//! The kinds of faults, with their places and next steps.
 //!
-//! Every message about a text is defined here. A message names what was found, what was expected and
-//! the next step; `quote` says how it shows pieces of the text.
+//! Every message about a text is defined here. A message names what was found, what was expected and the next
+//! step; `quote` shows pieces of the text.
 
 use std::{fmt, sync::Arc};
 
@@ -28,14 +28,14 @@ pub struct Fault {
     pub column: usize,
     /// Byte of the text, from 0.
     pub byte: usize,
-    /// The sentence's `# sent_id`, where it has one.
+    /// The sentence's `# sent_id`, if it has one.
     pub sent_id: Option<Arc<str>>,
     /// What is wrong.
     pub kind: FaultKind,
 }
 
 impl Fault {
-    /// The fault in a named file: displays as `path:line:column: message (sentence id)`.
+    /// Returns the fault in a named file: displays as `path:line:column: message (sentence id)`.
     pub fn at<'a>(&'a self, path: &'a str) -> At<'a> {
         At { path, fault: self }
     }
@@ -49,13 +49,13 @@ pub struct At<'a> {
 }
 
 impl FaultKind {
-    /// Whether it is suspect but no fault: released treebanks have it.
+    /// Returns whether it is suspect but no fault: released treebanks have it.
     #[must_use]
     pub const fn is_warning(&self) -> bool {
         matches!(self, Self::ReplacementCharacter)
     }
 
-    /// Whether it is about the order of the rows of a sentence, so that no row is wrong by itself.
+    /// Returns whether it is about the order of the rows of a sentence, so that no row is wrong by itself.
     #[must_use]
     pub const fn is_about_order(&self) -> bool {
         matches!(
@@ -82,7 +82,7 @@ impl fmt::Display for At<'_> {
     }
 }
 
-/// What is wrong. New kinds may be added.
+/// The kind of a fault. New kinds may be added.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each field is named in its variant's message")]
@@ -105,7 +105,7 @@ pub enum FaultKind {
         "found a carriage return within a line, expected lines to end with a line feed and to contain no carriage return; replace it by a line feed, or remove it"
     )]
     LoneCarriageReturn,
-    /// The character that programs write in place of what they could not decode.
+    /// The character that programs write in place of undecodable bytes.
     #[error(
         "found U+FFFD, which stands for a character that was lost when the text was decoded, expected the character itself; restore it from the source of the text"
     )]
@@ -206,7 +206,7 @@ pub enum FaultKind {
         "found comments without rows, expected at least one row after them; add the rows, or remove the comments and the blank line that follows them"
     )]
     NoWords,
-    /// Comments with no rows where the text ends.
+    /// Comments with no rows if the text ends.
     #[error(
         "found comments at the end of the text, expected rows after them; remove the comments, or add the rows and a blank line"
     )]
@@ -214,10 +214,10 @@ pub enum FaultKind {
     /// A blank line where a sentence should start.
     #[error("found a blank line, expected one blank line after each sentence and none elsewhere; remove it")]
     ExtraBlankLine,
-    /// A line of nothing but white space.
+    /// A line that contains only white space.
     #[error("found a line of white space, expected an empty line; remove the white space")]
     BlankWithSpace,
-    /// White space without a line feed where the text ends.
+    /// White space without a line feed if the text ends.
     #[error(
         "found white space at the end of the text, expected an empty line; replace the white space by a line feed"
     )]
@@ -234,8 +234,8 @@ pub enum FaultKind {
     /// A line that is too long to be indexed.
     #[error("found a line of {bytes} bytes, expected less than 4 GiB; split the line")]
     LineTooLong { bytes: usize },
-    /// A part of speech that is none of the seventeen. The kinds from here to `EnhancedMissing` are
-    /// only checked with `Checks::typed`.
+    /// A part of speech that is not one of the seventeen. The kinds from here to `EnhancedMissing` are only
+    /// checked with `Checks::typed`.
     #[error("UPOS is {found}, expected one of the 17 universal tags such as NOUN; correct the tag")]
     Upos { found: Quote },
     /// A value on a range that only words may have.
@@ -290,7 +290,7 @@ pub enum FaultKind {
         "DEPREL is {found}, expected a relation in small letters a to z, such as nsubj or nsubj:pass; correct the relation"
     )]
     Relation { found: Quote },
-    /// A relation that is none of the 37.
+    /// A relation that is not one of the 37.
     #[error(
         "DEPREL is {found}, expected one of the 37 universal relations such as nsubj, alone or with a subtype as in nsubj:pass; correct the relation"
     )]
@@ -314,7 +314,7 @@ pub enum FaultKind {
         "found head {head} in DEPS, but the ID of that node is {found}; remove the zeros at the start of the ID"
     )]
     DependencyZeros { head: Id, found: Quote },
-    /// An enhanced relation that is none of the 37 and not `ref`.
+    /// An enhanced relation that is neither one of the 37 nor `ref`.
     #[error(
         "found {found} in DEPS, expected a relation that starts with one of the 37 universal ones or is ref; correct the relation"
     )]
@@ -344,12 +344,12 @@ pub enum FaultKind {
         "found {found} in MISC of an empty node, expected it only on words and ranges, which the text contains; remove it"
     )]
     SpaceAfterOnEmptyNode { found: Quote },
-    /// Enhanced dependencies, where an earlier sentence has none.
+    /// Enhanced dependencies, if an earlier sentence has none.
     #[error(
         "found enhanced dependencies but none in the sentence of line {line}, expected them in all sentences or in none; add them there or remove them here"
     )]
     EnhancedExtra { line: usize },
-    /// No enhanced dependencies, where an earlier sentence has some.
+    /// No enhanced dependencies, if an earlier sentence has some.
     #[error(
         "found no enhanced dependencies but some in the sentence of line {line}, expected them in all sentences or in none; add them here or remove them there"
     )]
@@ -392,7 +392,7 @@ pub enum FaultKind {
     /// A `# text` that ends with white space.
     #[error("the text of the sentence ends with white space, expected none; remove it")]
     TextEdgeSpace,
-    /// A form that is not where the text has it.
+    /// A form that does not match the text at its place.
     #[error("FORM is {found}, but the text goes on with {text}, expected the same; correct one of them")]
     TextForm { found: Quote, text: Quote },
     /// A text that ends before the last form.
@@ -400,7 +400,7 @@ pub enum FaultKind {
         "FORM is {found}, but the text has ended before it, expected the text of all words; add what is missing"
     )]
     TextShort { found: Quote },
-    /// No space in the text where SpaceAfter=No is missing.
+    /// A missing space in the text after a token without SpaceAfter=No.
     #[error(
         "the text goes on with {text} without a space, expected SpaceAfter=No in MISC; add it, or add the space"
     )]
@@ -428,7 +428,7 @@ pub enum FaultKind {
     /// A row of an IOB2 layer without a word.
     #[error("the word is empty, expected some text; add it")]
     Iob2Form,
-    /// A tag that has none of the three forms.
+    /// A tag without any of the three forms.
     #[error("found tag {found}, expected O, B-TYPE or I-TYPE; correct the tag")]
     Iob2Tag { found: Quote },
     /// An `I-` tag that continues no entity of its type.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What an input is, where it is not text in UTF-8 with line feeds.
+/// The kind of an input that is not text in UTF-8 with line feeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Foreign {
@@ -24,7 +24,8 @@ const COMPRESSED: &[(&[u8], &str)] = &[
     (b"7z\xbc\xaf\x27\x1c", "a 7z file"),
 ];
 
-/// Byte order marks of other encodings. UTF-32 comes first, because its little-endian mark begins with that of UTF-16.
+/// Byte order marks of other encodings. UTF-32 comes first, because its little-endian mark begins with the mark
+/// of UTF-16.
 const MARKS: &[(&[u8], &str)] = &[
     (b"\xff\xfe\0\0", "UTF-32 (little-endian)"),
     (b"\0\0\xfe\xff", "UTF-32 (big-endian)"),
@@ -54,7 +55,7 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// What an input is that begins with these bytes; `None` if it can be text in UTF-8.
+/// Returns the kind of an input that begins with these bytes; `None` if it can be text in UTF-8.
 #[must_use]
 pub fn foreign(start: &[u8]) -> Option<Foreign> {
     let named = |list: &[(&[u8], &'static str)]| {
@@ -67,18 +68,18 @@ pub fn foreign(start: &[u8]) -> Option<Foreign> {
     if let Some(name) = named(MARKS).or_else(|| utf_16_without_mark(&start[..start.len().min(EXAMINED)])) {
         return Some(Foreign::Encoding(name));
     }
-    // Text has a stray one now and then, and a long line need not end in what was read.
+    // Text contains a stray carriage return now and then, and a long line may end after the bytes read.
     let returns = memchr::memchr_iter(b'\r', start).count();
     let are_ends = returns > 1 && returns * LONGEST_LINE >= start.len();
     (are_ends && memchr::memchr(b'\n', start).is_none()).then_some(Foreign::CarriageReturns)
 }
 
-/// Whether bytes are UTF-8, of which the last character may be cut.
+/// Returns whether bytes are UTF-8, of which the last character may be cut.
 fn can_be_utf_8(start: &[u8]) -> bool {
     std::str::from_utf8(start).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
-/// The byte order of UTF-16, where every other byte of ASCII is zero.
+/// Returns the byte order of UTF-16, in which every other byte of ASCII is zero.
 fn utf_16_without_mark(start: &[u8]) -> Option<&'static str> {
     let mut zeros = [0; 2];
     for (at, byte) in start.iter().enumerate() {
@@ -147,7 +148,7 @@ mod tests {
             assert_eq!(foreign(text.as_bytes()), None, "{text:?}");
             assert_eq!(foreign(text.replace('\n', "\r\n").as_bytes()), None, "{text:?}");
         }
-        // Other encodings of single bytes are found where their first byte is that is not UTF-8.
+        // Other encodings of single bytes are found if their first byte is that is not UTF-8.
         assert_eq!(foreign(b"1\tgr\xfcn\t_\n"), None);
     }
 }

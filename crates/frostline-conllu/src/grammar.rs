@@ -1,9 +1,10 @@
-//! The grammar of one row in nom: what the reader's hand-written scanner must agree with on every line.
+//! The grammar of one row in nom. The reader's hand-written scanner must agree with it on every line.
 //!
-//! The reader does not use it. It scans 64 bytes at a time and examines characters only in lines that have more than
-//! printable ASCII (`scan`, `cursor`). The reason is speed: on the train split of UD English EWT (207,228 rows), this
-//! grammar, without sentences, order or faults, takes 7.4 times as long as strict reading (10 ms; measured by `cargo run
-//! --release -p frostline-conllu --example grammar FILE`). `tests/grammar.rs` and the fuzz target `row` compare the two.
+//! The reader does not use it. It scans 64 bytes at a time and examines characters only in lines with
+//! characters beyond printable ASCII (`scan`, `cursor`). The reason is speed: on the train split of UD English
+//! EWT (207,228 rows), this grammar, without sentences, order or faults, takes 7.4 times as long as strict
+//! reading (10 ms; measured by `cargo run --release -p frostline-conllu --example grammar FILE`).
+//! `tests/grammar.rs` and the fuzz target `row` compare the two.
 
 use nom::{
     IResult, Parser,
@@ -18,8 +19,8 @@ use crate::{
     id::{Id, id},
 };
 
-/// The ID and the ten columns of a line without its line feed, if it is a row of level 1 of the UD validator; the order
-/// of rows aside, which is a property of sentences.
+/// Returns the ID and the ten columns of a line without its line feed, if it is a row of level 1 of the UD
+/// validator; the order of rows is not checked, since it is a property of sentences.
 ///
 /// ```
 /// let (id, columns) = frostline_conllu::grammar::row("2\tice\tice\tNOUN\t_\t_\t1\tobj\t_\t_").unwrap();
@@ -27,7 +28,7 @@ use crate::{
 /// assert!(frostline_conllu::grammar::row("2\tice cream \t_\tNOUN\t_\t_\t1\tobj\t_\t_").is_none());
 /// ```
 pub fn row(line: &str) -> Option<(Id, [&str; 10])> {
-    // A carriage return is white space elsewhere.
+    // Other rules treat a carriage return as white space.
     if line.contains(['\r', '\n']) {
         return None;
     }
@@ -38,35 +39,35 @@ pub fn row(line: &str) -> Option<(Id, [&str; 10])> {
 fn columns(input: &str) -> IResult<&str, (Id, [&str; 10])> {
     let (rest, number) = id(input)?;
     let first = &input[..input.len() - rest.len()];
-    let surface = if matches!(number, Id::Range(..)) { value } else { words };
+    let surface = if matches!(number, Id::Range(..)) { solid_value } else { words };
     let (rest, (form, lemma)) = (after_tab(surface), after_tab(surface)).parse(rest)?;
-    let plain = || after_tab(value);
+    let plain = || after_tab(solid_value);
     let (rest, (upos, xpos, feats, head, deprel, deps)) =
         (plain(), plain(), plain(), plain(), plain(), plain()).parse(rest)?;
     let (rest, misc) = after_tab(words).parse(rest)?;
     Ok((rest, (number, [first, form, lemma, upos, xpos, feats, head, deprel, deps, misc])))
 }
 
-/// A tab and what follows it.
+/// Parses a tab and then with this parser.
 fn after_tab<'a>(
     column: fn(&'a str) -> IResult<&'a str, &'a str>,
 ) -> impl Parser<&'a str, Output = &'a str, Error = nom::error::Error<&'a str>> {
     nom::sequence::preceded(tag("\t"), column)
 }
 
-/// One or more characters, none of them white space.
-fn value(input: &str) -> IResult<&str, &str> {
+/// Parses one or more characters without white space.
+fn solid_value(input: &str) -> IResult<&str, &str> {
     verify(take_while1(|c: char| !c.is_whitespace()), has_clean_ends).parse(input)
 }
 
-/// The same in several parts, each a single white-space character from the next.
+/// Parses several such parts, separated by single white-space characters.
 fn words(input: &str) -> IResult<&str, &str> {
     let part = take_while1(|c: char| !c.is_whitespace());
     let space = satisfy(|c| c != '\t' && c.is_whitespace());
     verify(recognize(separated_list1(space, part)), has_clean_ends).parse(input)
 }
 
-/// The validator strips four control characters too, but only at the ends of a column.
+/// Returns the validator strips four control characters too, but only at the ends of a column.
 fn has_clean_ends(text: &str) -> bool {
     !text.starts_with(is_space) && !text.ends_with(is_space)
 }

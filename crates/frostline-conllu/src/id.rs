@@ -26,16 +26,16 @@ pub enum Id {
 }
 
 impl Id {
-    /// Reads an ID; `None` for anything else. Leading zeros are allowed where the UD validator
-    /// allows them: in the first number of an empty node.
+    /// Reads an ID; `None` for anything else. Leading zeros are allowed only in the first number of an empty
+    /// node, as in the UD validator.
     pub fn parse(text: &str) -> Option<Id> {
-        if let Some(number) = word(text.as_bytes()) {
+        if let Some(number) = parse_short_number(text.as_bytes()) {
             return Some(Id::Word(number));
         }
         all_consuming(id).parse(text).ok().map(|(_, id)| id)
     }
 
-    /// Whether `text` would be an ID if its numbers were not beyond 32 bits.
+    /// Returns whether `text` would be an ID if its numbers were not beyond 32 bits.
     pub(crate) fn is_too_large(text: &str) -> bool {
         if Id::parse(text).is_some() {
             return false;
@@ -61,9 +61,9 @@ impl fmt::Display for Id {
     }
 }
 
-/// The common case without the grammar's overhead: one to nine digits, the first not zero.
+/// Returns the common case without the grammar's overhead: one to nine digits, the first not zero.
 #[inline]
-fn word(digits: &[u8]) -> Option<u32> {
+fn parse_short_number(digits: &[u8]) -> Option<u32> {
     if digits.is_empty() || digits.len() > 9 || digits[0] == b'0' {
         return None;
     }
@@ -80,9 +80,9 @@ fn word(digits: &[u8]) -> Option<u32> {
 
 pub(crate) fn id(input: &str) -> IResult<&str, Id> {
     alt((
-        map(separated_pair(positive, tag("-"), positive), |(a, b)| Id::Range(a, b)),
-        map(separated_pair(number, tag("."), positive), |(a, b)| Id::Empty(a, b)),
-        map(positive, Id::Word),
+        map(separated_pair(positive_number, tag("-"), positive_number), |(a, b)| Id::Range(a, b)),
+        map(separated_pair(number, tag("."), positive_number), |(a, b)| Id::Empty(a, b)),
+        map(positive_number, Id::Word),
     ))
     .parse(input)
 }
@@ -91,13 +91,13 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether `text` is a number from 1 of any size, without leading zeros.
+/// Returns whether `text` is a number from 1 of any size, without leading zeros.
 pub(crate) fn is_positive(text: &str) -> bool {
     is_digits(text) && !text.starts_with('0')
 }
 
-/// A number of one or more digits that does not start with zero.
-pub(crate) fn positive(input: &str) -> IResult<&str, u32> {
+/// Returns a number of one or more digits that does not start with zero.
+pub(crate) fn positive_number(input: &str) -> IResult<&str, u32> {
     let digits = recognize(pair(one_of("123456789"), many0_count(one_of("0123456789"))));
     map_opt(digits, |text: &str| text.parse().ok()).parse(input)
 }

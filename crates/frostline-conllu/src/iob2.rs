@@ -13,13 +13,13 @@ use crate::{
 /// One word of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Iob2Row<'a> {
-    /// Its number, from 1.
+    /// The word's number, from 1.
     pub id: &'a str,
     /// The word form.
     pub form: &'a str,
     /// `O`, `B-TYPE` or `I-TYPE`.
     pub tag: &'a str,
-    /// The columns after the tag, unparsed; empty where there are none.
+    /// The columns after the tag, unparsed; empty if there are none.
     pub rest: &'a str,
 }
 
@@ -37,17 +37,17 @@ pub struct Iob2Sentence<'a> {
 }
 
 impl<'a> Iob2Sentence<'a> {
-    /// The value of `# sent_id = `.
+    /// Returns the value of `# sent_id = `.
     pub fn sent_id(&self) -> Option<&'a str> {
         self.meta("sent_id").map(str::trim_end)
     }
 
-    /// The value of `# text = `.
+    /// Returns the value of `# text = `.
     pub fn text(&self) -> Option<&'a str> {
         self.meta("text")
     }
 
-    /// The entities, in order.
+    /// Returns the entities, in order.
     pub fn entities(&self) -> impl Iterator<Item = Entity<'a>> + '_ {
         self.rows.iter().enumerate().filter_map(|(start, row)| {
             let kind = row.tag.strip_prefix("B-")?;
@@ -56,7 +56,7 @@ impl<'a> Iob2Sentence<'a> {
         })
     }
 
-    /// The value of the first comment `# key = value`.
+    /// Returns the value of the first comment `# key = value`.
     pub fn meta(&self, key: &str) -> Option<&'a str> {
         self.comments.iter().find_map(|comment| crate::sentence::value_of(comment, key))
     }
@@ -65,7 +65,7 @@ impl<'a> Iob2Sentence<'a> {
 /// A named entity: words `start..end`, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entity<'a> {
-    /// Its type, the part of the tag after `B-`, such as `LOC`.
+    /// The entity's type, the part of the tag after `B-`, such as `LOC`.
     pub kind: &'a str,
     /// The first word's index in the sentence's rows.
     pub start: usize,
@@ -83,7 +83,7 @@ pub struct Iob2Sentences<'a> {
 /// Reads an IOB2 layer strictly.
 ///
 /// # Errors
-/// An item is the first [`Fault`] of its sentence where there is one: a byte order mark, fewer than three
+/// An item is the first [`Fault`] of its sentence if there is one: a byte order mark, fewer than three
 /// columns, an empty column, a number out of order, a tag that is not `O`, `B-TYPE` or `I-TYPE`, an `I-`
 /// tag that continues no entity of its type, a comment after the first word, or a sentence without words.
 pub fn parse_iob2(text: &str) -> Iob2Sentences<'_> {
@@ -104,7 +104,7 @@ impl<'a> Iterator for Iob2Sentences<'a> {
         for line in rest.split_inclusive('\n') {
             let text = line.strip_suffix('\n').unwrap_or(line);
             if !text.is_empty() && fault.is_none() {
-                fault = sentence.take(text, self.line == 1).err().map(|(at, kind)| Fault {
+                fault = sentence.add_line(text, self.line == 1).err().map(|(at, kind)| Fault {
                     line: self.line,
                     column: text[..at].chars().count() + 1,
                     byte: self.at + at,
@@ -129,7 +129,7 @@ impl<'a> Iterator for Iob2Sentences<'a> {
 }
 
 impl<'a> Iob2Sentence<'a> {
-    fn take(&mut self, text: &'a str, is_first: bool) -> Result<(), (usize, FaultKind)> {
+    fn add_line(&mut self, text: &'a str, is_first: bool) -> Result<(), (usize, FaultKind)> {
         if is_first && text.starts_with('\u{feff}') {
             return Err((0, FaultKind::ByteOrderMark));
         }

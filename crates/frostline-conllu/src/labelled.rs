@@ -8,8 +8,8 @@ use crate::{
     quote::Quote,
 };
 
-/// What the columns of a header are called, in any case: GLUE has `sentence` and `label`, others `text` and so on. A file whose
-/// first sentence is one of these words with such a label is not known.
+/// Names of a header's columns, in any case: GLUE has `sentence` and `label`, other sources have `text` and so
+/// on. We know no file whose first sentence is one of these words with such a label.
 const SENTENCE_COLUMN: [&str; 4] = ["sentence", "text", "utterance", "content"];
 const LABEL_COLUMN: [&str; 5] = ["label", "labels", "class", "category", "target"];
 
@@ -47,9 +47,9 @@ pub struct LabelledSentences<'a> {
 /// file's header, not a sentence. The header and the raw bytes of all sentences, concatenated, are the text.
 ///
 /// # Errors
-/// An item is the [`Fault`] of its line where there is one: a byte order mark, a carriage return, a
-/// blank line, more or fewer than two columns, a sentence that is empty or white space, a label
-/// that is empty or has white space at its ends, or the header of a GLUE file without labels.
+/// An item is the [`Fault`] of its line, if there is one: a byte order mark, a carriage return, a blank line,
+/// more or fewer than two columns, a sentence that is empty or white space, a label that is empty or has white
+/// space at its ends, or the header of a GLUE file without labels.
 pub fn parse_labelled(text: &str) -> LabelledSentences<'_> {
     let first = text.split_inclusive('\n').next().unwrap_or_default();
     let is_header = is_header(first.strip_suffix('\n').unwrap_or(first));
@@ -58,7 +58,7 @@ pub fn parse_labelled(text: &str) -> LabelledSentences<'_> {
 }
 
 impl<'a> LabelledSentences<'a> {
-    /// The header line, including its line feed; empty where there is none.
+    /// Returns the header line, including its line feed; empty if there is none.
     pub fn header(&self) -> &'a str {
         self.header
     }
@@ -81,7 +81,7 @@ impl<'a> Iterator for LabelledSentences<'a> {
     }
 }
 
-/// The sentence and label of a line, or its fault and the byte where the fault is.
+/// Returns the sentence and label of a line, or its fault and the fault's byte.
 fn columns(line: &str, is_first: bool) -> Result<(&str, &str), (usize, FaultKind)> {
     if is_first && line.starts_with('\u{feff}') {
         return Err((0, FaultKind::ByteOrderMark));

@@ -1,7 +1,7 @@
-//! The checks of `Checks::metadata`: the comments of a sentence, and that its words make up its text.
+//! The checks of `Checks::metadata`: the comments of a sentence, and the match of its words and its text.
 //!
-//! These are the rules of level 2 of the UD validator for comments. They run only where level 1 found
-//! no fault in the sentence, so that every comment is before the first row.
+//! These are the rules of level 2 of the UD validator for comments. They run only if level 1 found no fault in
+//! the sentence, so that every comment is before the first row.
 
 use crate::{
     check::is_space,
@@ -11,7 +11,7 @@ use crate::{
     row::{Column, RowKind, TokenRow},
     seen::Seen,
     sentence::Sentence,
-    values::{SPACE_AFTER_NO, items},
+    values::{SPACE_AFTER_NO, split_items},
     work,
 };
 
@@ -26,25 +26,33 @@ pub(crate) fn check<'a>(
     let mut comments = Comments { sentence, first: *first, report: &mut report };
     comments.sent_id(seen);
     comments.parallel_id(seen);
-    let breaks = [comments.once("newdoc", is_break), comments.once("newpar", is_break)];
+    let breaks = [
+        comments.check_single_comment("newdoc", is_break),
+        comments.check_single_comment("newpar", is_break),
+    ];
     if let Some(at) = breaks.into_iter().flatten().min()
         && seen.joined
     {
-        comments.report(at, FaultKind::SpaceAfterBreak);
+        comments.report_comment(at, FaultKind::SpaceAfterBreak);
     }
-    match comments.once("text", |comment, key| value(comment, key).is_some()) {
-        Some(at) if comments.all("text", |comment, key| value(comment, key).is_some()).count() == 1 => {
-            let text = value(sentence.comments[at], "text").unwrap_or_default();
+    match comments.check_single_comment("text", |comment, key| comment_value(comment, key).is_some()) {
+        Some(at)
+            if comments
+                .comments_with_key("text", |comment, key| comment_value(comment, key).is_some())
+                .count()
+                == 1 =>
+        {
+            let text = comment_value(sentence.comments[at], "text").unwrap_or_default();
             if text.is_empty() {
-                return comments.report(at, FaultKind::TextEmpty);
+                return comments.report_comment(at, FaultKind::TextEmpty);
             }
             if text.ends_with(is_space) {
-                comments.report(at, FaultKind::TextEdgeSpace);
+                comments.report_comment(at, FaultKind::TextEdgeSpace);
             }
-            spell(sentence, text, seen, &mut report);
+            compare_text_with_forms(sentence, text, seen, &mut report);
         }
         Some(_) => {}
-        None => comments.missing(FaultKind::TextMissing),
+        None => comments.report_missing(FaultKind::TextMissing),
     }
 }
 
@@ -56,16 +64,16 @@ struct Comments<'s, 'a, R> {
 }
 
 impl<'a, R: FnMut(u32, &'a str, usize, FaultKind)> Comments<'_, 'a, R> {
-    fn report(&mut self, at: usize, kind: FaultKind) {
+    fn report_comment(&mut self, at: usize, kind: FaultKind) {
         (self.report)(at as u32, self.sentence.comments[at], 0, kind);
     }
 
-    fn missing(&mut self, kind: FaultKind) {
+    fn report_missing(&mut self, kind: FaultKind) {
         (self.report)(self.first.below, self.first.text, 0, kind);
     }
 
-    /// The places of the comments with this key.
-    fn all(
+    /// Returns the places of the comments with this key.
+    fn comments_with_key(
         &self,
         key: &'static str,
         is: fn(&str, &str) -> bool,
@@ -74,20 +82,25 @@ impl<'a, R: FnMut(u32, &'a str, usize, FaultKind)> Comments<'_, 'a, R> {
         comments.filter(move |(_, comment)| is(comment, key)).map(|(at, _)| at)
     }
 
-    /// The place of the first comment with this key; reports a second one.
-    fn once(&mut self, key: &'static str, is: fn(&str, &str) -> bool) -> Option<usize> {
+    /// Returns the place of the first comment with this key; reports a second one.
+    fn check_single_comment(&mut self, key: &'static str, is: fn(&str, &str) -> bool) -> Option<usize> {
         let (first, second) = {
-            let mut all = self.all(key, is);
+            let mut all = self.comments_with_key(key, is);
             (all.next(), all.next())
         };
         if let Some(second) = second {
-            self.report(second, FaultKind::CommentRepeated { key });
+            self.report_comment(second, FaultKind::CommentRepeated { key });
         }
         first
     }
 
     /// Reports the comments that start like the key without having its form; whether there are any.
-    fn malformed(&mut self, key: &'static str, form: &'static str, is: fn(&str, &str) -> bool) -> bool {
+    fn report_malformed(
+        &mut self,
+        key: &'static str,
+        form: &'static str,
+        is: fn(&str, &str) -> bool,
+    ) -> bool {
         let mut any = false;
         for (at, &comment) in self.sentence.comments.iter().enumerate() {
             let named = comment.strip_prefix('#').map(|rest| rest.strip_prefix(' ').unwrap_or(rest));
@@ -102,41 +115,43 @@ impl<'a, R: FnMut(u32, &'a str, usize, FaultKind)> Comments<'_, 'a, R> {
 
     fn sent_id(&mut self, seen: &mut Seen) {
         const KEY: &str = "sent_id";
-        let is = |comment: &str, key: &str| value(comment, key).is_some_and(is_solid);
-        let malformed = self.malformed(KEY, "sent_id = ID", is);
-        let Some(at) = self.once(KEY, is) else {
+        let is = |comment: &str, key: &str| comment_value(comment, key).is_some_and(is_solid);
+        let malformed = self.report_malformed(KEY, "sent_id = ID", is);
+        let Some(at) = self.check_single_comment(KEY, is) else {
             if !malformed {
-                self.missing(FaultKind::SentIdMissing);
+                self.report_missing(FaultKind::SentIdMissing);
             }
             return;
         };
-        if self.all(KEY, is).count() > 1 {
+        if self.comments_with_key(KEY, is).count() > 1 {
             return;
         }
-        let id = value(self.sentence.comments[at], KEY).unwrap_or_default();
+        let id = comment_value(self.sentence.comments[at], KEY).unwrap_or_default();
         if let Some(&line) = seen.sent_ids.get(id) {
-            self.report(at, FaultKind::IdTaken { key: KEY, found: Quote::new(id), line });
+            self.report_comment(at, FaultKind::IdTaken { key: KEY, found: Quote::new(id), line });
         } else {
             seen.sent_ids.insert(id.into(), self.sentence.line + at);
         }
         if id.bytes().filter(|&byte| byte == b'/').count() > 1 {
-            self.report(at, FaultKind::SentIdSlashes { found: Quote::new(id) });
+            self.report_comment(at, FaultKind::SentIdSlashes { found: Quote::new(id) });
         }
     }
 
     fn parallel_id(&mut self, seen: &mut Seen) {
         const KEY: &str = "parallel_id";
         const FORM: &str = "parallel_id = corpus/sentence, then at most /altN, /partN or /altNpartN";
-        let is = |comment: &str, key: &str| value(comment, key).is_some_and(|id| parallel(id).is_some());
-        self.malformed(KEY, FORM, is);
-        let Some(at) = self.once(KEY, is) else { return };
-        let id = value(self.sentence.comments[at], KEY).unwrap_or_default();
-        let Some((name, suffixes)) = parallel(id) else { return };
-        if self.all(KEY, is).count() > 1 {
+        let is = |comment: &str, key: &str| {
+            comment_value(comment, key).is_some_and(|id| split_parallel_id(id).is_some())
+        };
+        self.report_malformed(KEY, FORM, is);
+        let Some(at) = self.check_single_comment(KEY, is) else { return };
+        let id = comment_value(self.sentence.comments[at], KEY).unwrap_or_default();
+        let Some((name, suffixes)) = split_parallel_id(id) else { return };
+        if self.comments_with_key(KEY, is).count() > 1 {
             return;
         }
         if let Some(&line) = seen.parallel_ids.get(id) {
-            return self.report(at, FaultKind::IdTaken { key: KEY, found: Quote::new(id), line });
+            return self.report_comment(at, FaultKind::IdTaken { key: KEY, found: Quote::new(id), line });
         }
         seen.parallel_ids.insert(id.into(), self.sentence.line + at);
         let before = seen.suffixes.insert(name.into(), suffixes);
@@ -151,36 +166,36 @@ impl<'a, R: FnMut(u32, &'a str, usize, FaultKind)> Comments<'_, 'a, R> {
                     None => format!("no {key}, as in the sentence of this name before"),
                 };
                 let (found, expected) = (Quote::new(id), expected.into());
-                self.report(at, FaultKind::ParallelIdSuffix { found, key, expected });
+                self.report_comment(at, FaultKind::ParallelIdSuffix { found, key, expected });
             }
         }
     }
 }
 
-/// The rest of a comment after this key.
-fn after<'a>(comment: &'a str, key: &str) -> Option<&'a str> {
+/// Returns the rest of a comment after this key.
+fn text_after_key<'a>(comment: &'a str, key: &str) -> Option<&'a str> {
     comment.strip_prefix('#')?.trim_start().strip_prefix(key)
 }
 
-/// The value of a comment `# key = value`.
-fn value<'a>(comment: &'a str, key: &str) -> Option<&'a str> {
-    Some(after(comment, key)?.trim_start().strip_prefix('=')?.trim_start())
+/// Returns the value of a comment `# key = value`.
+fn comment_value<'a>(comment: &'a str, key: &str) -> Option<&'a str> {
+    Some(text_after_key(comment, key)?.trim_start().strip_prefix('=')?.trim_start())
 }
 
-/// Whether a value is there and has no white space.
+/// Returns whether a value is there and has no white space.
 fn is_solid(value: &str) -> bool {
     !value.is_empty() && !value.contains(char::is_whitespace)
 }
 
-/// Whether a comment is the key, alone or with one word after it.
+/// Returns whether a comment is the key, alone or with one word after it.
 fn is_break(comment: &str, key: &str) -> bool {
-    after(comment, key).is_some_and(|rest| {
+    text_after_key(comment, key).is_some_and(|rest| {
         rest.is_empty() || (rest.starts_with(char::is_whitespace) && is_solid(rest.trim_start()))
     })
 }
 
-/// A `parallel_id` without its suffixes, and the numbers of its suffixes `alt` and `part`.
-fn parallel(id: &str) -> Option<(&str, [Option<u64>; 2])> {
+/// Returns a `parallel_id` without its suffixes, and the numbers of its suffixes `alt` and `part`.
+fn split_parallel_id(id: &str) -> Option<(&str, [Option<u64>; 2])> {
     let (corpus, rest) = id.split_once('/')?;
     let (sentence, suffix) = match rest.split_once('/') {
         Some((sentence, suffix)) => (sentence, Some(suffix)),
@@ -199,7 +214,7 @@ fn parallel(id: &str) -> Option<(&str, [Option<u64>; 2])> {
     (rest.is_empty() && (alt.is_some() || part.is_some())).then_some((name, [alt, part]))
 }
 
-/// The number after `key` and the rest, or no number where `text` does not start with the key. A number
+/// Returns the number after `key` and the rest, or no number if `text` does not start with the key. A number
 /// too large to be right is `u64::MAX`.
 fn number_after<'a>(key: &str, text: &'a str) -> Option<(Option<u64>, &'a str)> {
     let Some(rest) = text.strip_prefix(key) else { return Some((None, text)) };
@@ -211,9 +226,9 @@ fn number_after<'a>(key: &str, text: &'a str) -> Option<(Option<u64>, &'a str)> 
     Some((Some(digits.parse().unwrap_or(u64::MAX)), &rest[end..]))
 }
 
-/// Compares the text with the forms of the words and ranges, and the spaces in it with `SpaceAfter=No`.
-/// Reports the first difference alone: those after it usually follow from it.
-fn spell<'a>(
+/// Compares the text with the forms of the words and ranges, and the spaces in it with `SpaceAfter=No`. Reports
+/// only the first difference: later ones usually follow from it.
+fn compare_text_with_forms<'a>(
     sentence: &Sentence<'a>,
     mut text: &'a str,
     seen: &mut Seen,
@@ -240,7 +255,7 @@ fn spell<'a>(
         };
         text = rest;
         last = *row;
-        seen.joined = items(row.misc()).any(|(_, item)| item == SPACE_AFTER_NO);
+        seen.joined = split_items(row.misc()).any(|(_, item)| item == SPACE_AFTER_NO);
         if !seen.joined {
             if !text.is_empty() && !text.starts_with(is_space) {
                 let text = Quote::new(text);

@@ -2,20 +2,20 @@
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark, is_nfc};
 
-/// Where `text` first departs from its normal form C, in bytes, and the character there with what may
-/// combine with it; `None` where it does not.
-pub(crate) fn departure(text: &str) -> Option<(usize, &str)> {
+/// Returns the first byte at which `text` differs from its normal form C, and the character there with the
+/// characters that may combine with it; `None` if there is no difference.
+pub(crate) fn find_denormalised(text: &str) -> Option<(usize, &str)> {
     if text.is_ascii() || is_nfc(text) {
         return None;
     }
     let at = first_change(text);
     let rest = text.get(at..).unwrap_or_default();
-    let end = rest.char_indices().skip(1).find(|&(_, c)| !continues(c));
+    let end = rest.char_indices().skip(1).find(|&(_, c)| !may_combine(c));
     Some((at, &rest[..end.map_or(rest.len(), |(end, _)| end)]))
 }
 
-/// Whether a character may combine with the ones before it: marks, and vowels and finals of Hangul.
-fn continues(c: char) -> bool {
+/// Returns whether a character may combine with the ones before it: marks, and vowels and finals of Hangul.
+fn may_combine(c: char) -> bool {
     is_combining_mark(c) || matches!(c, '\u{1161}'..='\u{1175}' | '\u{11a8}'..='\u{11c2}')
 }
 
@@ -46,9 +46,9 @@ mod tests {
             ("x\u{958}", 1, "\u{958}"),
             ("\u{344}", 0, "\u{344}"),
         ] {
-            assert_eq!(departure(text), Some((at, piece)), "{text:?}");
+            assert_eq!(find_denormalised(text), Some((at, piece)), "{text:?}");
             assert_ne!(piece.nfc().collect::<String>(), piece);
         }
-        assert_eq!(departure("café \u{ba8}\u{bbf}"), None);
+        assert_eq!(find_denormalised("café \u{ba8}\u{bbf}"), None);
     }
 }

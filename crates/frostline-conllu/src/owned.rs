@@ -35,7 +35,7 @@ struct Place {
 }
 
 impl Sentence<'_> {
-    /// A copy that outlives the text it was read from.
+    /// Returns a copy that outlives the text it was read from.
     pub fn detach(&self) -> OwnedSentence {
         let start = self.raw.as_ptr() as usize;
         let place = |text: &str| {
@@ -62,7 +62,7 @@ impl Sentence<'_> {
 }
 
 impl OwnedSentence {
-    /// The sentence as it was read.
+    /// Returns the sentence as it was read.
     pub fn view(&self) -> Sentence<'_> {
         let text = |place: &Range<usize>| {
             std::str::from_utf8(&self.raw[place.clone()]).expect("rows and comments were read as text")

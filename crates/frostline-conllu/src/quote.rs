@@ -1,4 +1,4 @@
-//! Pieces of the text as messages show them: what cannot be seen is shown by its code point.
+//! Pieces of the text in messages: invisible characters are shown by their code points.
 
 use std::fmt::{self, Write as _};
 
@@ -13,7 +13,7 @@ pub struct Quote(Box<str>);
 impl Quote {
     /// Characters of the text.
     const MAX_CHARS: usize = 40;
-    /// Bytes of the quote, where many characters are shown by code point.
+    /// Maximum number of bytes of a quote in which many characters are shown by code point.
     const MAX_BYTES: usize = 160;
 
     pub(crate) fn new(text: &str) -> Self {
@@ -71,9 +71,9 @@ impl fmt::Display for CodePoints {
     }
 }
 
-/// Whether a reader cannot see `c`, or cannot tell it from another character: control and format
-/// characters (zero width, direction), white space other than the space, characters without a glyph,
-/// U+FFFD, and marks that look like part of the letter before them.
+/// Returns whether a reader cannot see `c`, or cannot distinguish it from another character: control and format
+/// characters (zero width, direction), white space other than the space, characters without a glyph, U+FFFD,
+/// and marks that look like part of the letter before them.
 pub(crate) fn is_hidden(before: Option<char>, c: char) -> bool {
     use GeneralCategory::{
         Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Unassigned,
@@ -96,9 +96,9 @@ fn is_blank_symbol(c: char) -> bool {
         | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// A mark that stands alone, that could be one character with the letter before it, or that is
-/// attached above or below any letter. Vowel signs, viramas and tone marks, which scripts such as
-/// Tamil and Thai cannot be read without, stay as they are.
+/// Returns whether a mark is isolated, could be one character with the letter before it, or is attached above
+/// or below any letter. Vowel signs, viramas and tone marks stay unchanged, since scripts such as Tamil and
+/// Thai are unreadable without them.
 fn is_loose_mark(before: Option<char>, c: char) -> bool {
     if !is_combining_mark(c) {
         return false;

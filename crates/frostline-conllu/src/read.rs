@@ -16,13 +16,13 @@ pub struct Lenient<'a>(Cursor<'a>);
 /// next sentence. Collect into a `Result` to stop at the first fault.
 ///
 /// # Errors
-/// An item is the first [`Fault`] of its sentence where there is one: whatever the UD validator
-/// rejects at level 1.
+/// An item is the first [`Fault`] of its sentence, if there is one: everything that the UD validator rejects at
+/// level 1.
 pub fn parse(text: &str) -> Strict<'_> {
     Strict(Cursor::of_str(text, Checks::default()))
 }
 
-/// Reads leniently: yields every sentence with whatever could be kept and every fault found.
+/// Reads leniently: yields every sentence with all readable rows and every fault found.
 pub fn parse_lenient(text: &str) -> Lenient<'_> {
     Lenient(Cursor::of_str(text, Checks::default()))
 }
@@ -30,7 +30,7 @@ pub fn parse_lenient(text: &str) -> Lenient<'_> {
 /// [`parse`] for bytes and with chosen checks.
 ///
 /// # Errors
-/// As [`parse`]; bytes that are not UTF-8 are a fault of their sentence.
+/// See [`parse`]; bytes that are not UTF-8 are a fault of their sentence.
 pub fn read_strict(bytes: &[u8], checks: Checks) -> Strict<'_> {
     Strict(Cursor::new(bytes, 1, 0, checks))
 }

@@ -47,7 +47,7 @@ impl Column {
         Column::Misc,
     ];
 
-    /// The column's name in the format, such as `UPOS`.
+    /// Returns the column's name in the format, such as `UPOS`.
     pub fn name(self) -> &'static str {
         ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"][self as usize]
     }
@@ -69,7 +69,7 @@ pub(crate) enum RowKind {
     Unknown,
 }
 
-/// One row: a word, a range, an empty node, or (lenient only) a line that is none of these.
+/// One row: a word, a range, an empty node, or (lenient only) any other line.
 #[derive(Clone, Copy)]
 pub struct TokenRow<'a> {
     pub(crate) text: &'a str,
@@ -83,12 +83,12 @@ pub struct TokenRow<'a> {
 }
 
 impl<'a> TokenRow<'a> {
-    /// The whole line without its line end.
+    /// Returns the whole line without its line end.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// One column, unchanged, or `None` where the row ends before it (lenient reading only).
+    /// One column, unchanged, or `None` if the row ends before it (lenient reading only).
     /// Text after the tenth column is available only through [`TokenRow::text`].
     #[inline]
     pub fn get(&self, column: Column) -> Option<&'a str> {
@@ -102,12 +102,12 @@ impl<'a> TokenRow<'a> {
         self.text.get(start..end)
     }
 
-    /// The row's ten columns; columns missing from a leniently read row are empty.
+    /// Returns the row's ten columns; columns missing from a leniently read row are empty.
     pub fn columns(&self) -> [&'a str; 10] {
         Column::ALL.map(|column| self.get(column).unwrap_or_default())
     }
 
-    /// How many columns the line has; always ten for a strictly read row.
+    /// Returns how many columns the line has; always ten for a strictly read row.
     pub fn len(&self) -> usize {
         if self.columns <= 10 { self.columns as usize } else { self.text.split('\t').count() }
     }
@@ -117,22 +117,22 @@ impl<'a> TokenRow<'a> {
         false
     }
 
-    /// The first column parsed as an ID; `None` only for rows that lenient reading kept.
+    /// Returns the first column parsed as an ID; `None` only for rows that lenient reading kept.
     pub fn key(&self) -> Option<Id> {
         Id::parse(self.id())
     }
 
-    /// Whether this is a syntactic word, whose ID is an integer.
+    /// Returns whether this is a syntactic word, whose ID is an integer.
     pub fn is_word(&self) -> bool {
         self.kind == RowKind::Word
     }
 
-    /// Whether this is a multiword range such as `1-2`.
+    /// Returns whether this is a multiword range such as `1-2`.
     pub fn is_range(&self) -> bool {
         self.kind == RowKind::Range
     }
 
-    /// Whether this is an empty node such as `1.1`.
+    /// Returns whether this is an empty node such as `1.1`.
     pub fn is_empty_node(&self) -> bool {
         self.kind == RowKind::Empty
     }

@@ -5,8 +5,8 @@
 
 use crate::work;
 
-/// How many tab positions are kept for a line: the nine of a well-formed row, and the one that ends
-/// its tenth column where there are more.
+/// Number of tab positions that are kept for a line: nine of a well-formed row, and the tab that ends its tenth
+/// column if there are more.
 pub(crate) const TABS: usize = 10;
 
 const BLOCK: usize = 64;
@@ -24,11 +24,11 @@ struct Masks {
 /// The layout of one line.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
-    /// Where the line ends, before its line feed.
+    /// If the line ends, before its line feed.
     pub(crate) end: usize,
-    /// Where the next line starts.
+    /// The start of the next line.
     pub(crate) next: usize,
-    /// The number of all tabs on the line, including those past the tenth.
+    /// Number of tabs on the line, including tabs after the tenth.
     pub(crate) tabs: usize,
     /// Whether a byte of the line is a space, a control character or outside ASCII.
     pub(crate) odd: bool,
@@ -46,14 +46,14 @@ pub(crate) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        let masks = block(bytes, 0);
+        let masks = scan_block(bytes, 0);
         Scanner { bytes, base: 0, masks }
     }
 
-    /// The line that starts at `start`, which must be where the previous line ended.
-    /// Writes the positions of its first ten tabs, relative to `start`, into `at`.
+    /// Returns the line that starts at `start`, which must be where the previous line ended. Writes the
+    /// positions of its first ten tabs, relative to `start`, into `at`.
     #[inline]
-    pub(crate) fn line(&mut self, start: usize, at: &mut [u32; TABS]) -> Option<Shape> {
+    pub(crate) fn scan_line(&mut self, start: usize, at: &mut [u32; TABS]) -> Option<Shape> {
         if start >= self.bytes.len() {
             return None;
         }
@@ -91,13 +91,13 @@ impl<'a> Scanner<'a> {
                 empty |= after_tab == end;
                 return Some(Shape { end, next: end, tabs, odd: odd != 0, empty });
             }
-            self.masks = block(self.bytes, self.base);
+            self.masks = scan_block(self.bytes, self.base);
         }
     }
 }
 
 #[inline]
-fn block(bytes: &[u8], base: usize) -> Masks {
+fn scan_block(bytes: &[u8], base: usize) -> Masks {
     work::add(BLOCK);
     let rest = bytes.get(base..).unwrap_or_default();
     if let Some(full) = rest.first_chunk::<BLOCK>() {
@@ -142,7 +142,7 @@ fn masks(block: &[u8; BLOCK]) -> Masks {
     masks_portable(block)
 }
 
-/// The same masks on any processor; on x86-64 the tests compare the two.
+/// Returns the masks of a block on any processor; on x86-64 tests compare the two functions.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn masks_portable(block: &[u8; BLOCK]) -> Masks {
     let mut out = Masks::default();
@@ -181,7 +181,7 @@ mod tests {
         let mut scanner = Scanner::new(text.as_bytes());
         let (mut start, mut at) = (0, [0; TABS]);
         for line in text.split('\n') {
-            let shape = scanner.line(start, &mut at).expect("a line is left");
+            let shape = scanner.scan_line(start, &mut at).expect("a line is left");
             assert_eq!(&text[start..shape.end], line);
             assert_eq!(shape.tabs, line.matches('\t').count());
             assert_eq!(shape.odd, line.contains(' '));
@@ -191,6 +191,6 @@ mod tests {
             }
             start = shape.next;
         }
-        assert!(scanner.line(start, &mut at).is_none());
+        assert!(scanner.scan_line(start, &mut at).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What earlier sentences had, for the checks that compare the sentences of a text.
+//! Facts about earlier sentences, for the checks that compare the sentences of a text.
 
 use std::collections::BTreeMap;
 

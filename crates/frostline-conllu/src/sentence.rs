@@ -34,83 +34,83 @@ impl<'a> Sentence<'a> {
         self.raw
     }
 
-    /// The number of its first line in the text, from 1.
+    /// Returns the number of its first line in the text, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Where it starts in the text, in bytes from 0.
+    /// Returns the sentence's start in the text, in bytes from 0.
     pub fn byte(&self) -> usize {
         self.byte
     }
 
-    /// Every row, in order: words, ranges and empty nodes. Lenient reading also yields rows whose ID
-    /// is none of the three.
+    /// Returns every row, in order: words, ranges and empty nodes. Lenient reading also yields rows whose ID
+    /// has none of the three forms.
     pub fn rows(&self) -> slice::Iter<'_, TokenRow<'a>> {
         self.rows.iter()
     }
 
-    /// The syntactic words: rows whose ID is an integer.
+    /// Returns the syntactic words: rows whose ID is an integer.
     pub fn words(&self) -> impl Iterator<Item = &TokenRow<'a>> + Clone {
         self.rows.iter().filter(|row| row.is_word())
     }
 
-    /// The multiword ranges.
+    /// Returns the multiword ranges.
     pub fn ranges(&self) -> impl Iterator<Item = &TokenRow<'a>> + Clone {
         self.rows.iter().filter(|row| row.is_range())
     }
 
-    /// The empty nodes.
+    /// Returns the empty nodes.
     pub fn empty_nodes(&self) -> impl Iterator<Item = &TokenRow<'a>> + Clone {
         self.rows.iter().filter(|row| row.is_empty_node())
     }
 
-    /// Whether it has no rows. Lenient reading yields a surplus blank line, or comments without
-    /// words, as such a sentence, so that no byte is lost.
+    /// Returns whether it has no rows. Lenient reading yields a surplus blank line, or comments without words,
+    /// as such a sentence, so that no byte is lost.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The line number of a row of this sentence in the text, from 1.
+    /// Returns the line number of a row of this sentence in the text, from 1.
     pub fn line_of(&self, row: &TokenRow<'_>) -> usize {
         self.line + row.below as usize
     }
 
-    /// The value of `# sent_id = `.
+    /// Returns the value of `# sent_id = `.
     pub fn sent_id(&self) -> Option<&'a str> {
         self.meta("sent_id").map(str::trim_end)
     }
 
-    /// The value of `# text = `.
+    /// Returns the value of `# text = `.
     pub fn text(&self) -> Option<&'a str> {
         self.meta("text")
     }
 
-    /// The value of the first comment `# key = value`.
+    /// Returns the value of the first comment `# key = value`.
     pub fn meta(&self, key: &str) -> Option<&'a str> {
         self.comments.iter().find_map(|comment| value_of(comment, key))
     }
 
-    /// Every fault found in it, in text order; always empty for a strictly read sentence.
+    /// Returns every fault found in it, in text order; always empty for a strictly read sentence.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
-    /// What is suspect in it but no fault, in text order: U+FFFD.
+    /// Returns suspect characters that are no faults, in text order: U+FFFD.
     pub fn warnings(&self) -> &[Fault] {
         &self.warnings
     }
 
-    /// The sentence, or its first fault.
+    /// Returns the sentence, or its first fault.
     ///
     /// # Errors
-    /// The first of [`Sentence::faults`], where there is one.
+    /// The first of [`Sentence::faults`], if there is one.
     pub fn strict(mut self) -> Result<Self, Fault> {
         if self.faults.is_empty() { Ok(self) } else { Err(self.faults.swap_remove(0)) }
     }
 }
 
-/// The value of `# key = value`.
+/// Returns the value of `# key = value`.
 pub(crate) fn value_of<'a>(comment: &'a str, key: &str) -> Option<&'a str> {
     let start = (char('#'), space0, tag(key), space0, char('='), space0);
     let parsed: IResult<_, _> = preceded(start, rest).parse(comment);

@@ -24,7 +24,7 @@ pub struct Reader<R> {
     input: R,
     checks: Checks,
     buffer: Vec<u8>,
-    /// Where the next sentence starts in `buffer`.
+    /// The start of the next sentence in `buffer`.
     start: usize,
     /// Start of the first line that has not been checked for being blank.
     line_start: usize,
@@ -38,7 +38,7 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// A reader over `input` that applies level 1 and the given checks.
+    /// Returns a reader over `input` that applies level 1 and the given checks.
     pub fn new(input: R, checks: Checks) -> Self {
         Reader {
             input,
@@ -54,7 +54,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The next sentence with whatever could be kept and every fault found; `None` at the end.
+    /// Returns the next sentence with all readable rows and every fault found; `None` at the end.
     ///
     /// # Errors
     /// If reading from the input fails. Faults of the text are in [`Sentence::faults`].
@@ -63,7 +63,7 @@ impl<R: BufRead> Reader<R> {
             match self.end() {
                 Some(end) => break end,
                 None if self.ended => break self.buffer.len(),
-                None => self.fill()?,
+                None => self.fill_buffer()?,
             }
         };
         let (start, line, before) = (self.start, self.lines + 1, self.bytes);
@@ -77,11 +77,11 @@ impl<R: BufRead> Reader<R> {
             sentence.as_ref().is_none_or(|s| s.raw.len() == end - start),
             "one search, one sentence"
         );
-        self.lines = cursor.line() - 1;
+        self.lines = cursor.line_number() - 1;
         Ok(sentence)
     }
 
-    /// The next sentence, or its first fault; reading may continue after a fault.
+    /// Returns the next sentence, or its first fault; reading may continue after a fault.
     ///
     /// # Errors
     /// The outer error is a failure of the input, the inner one the sentence's first [`Fault`].
@@ -89,7 +89,7 @@ impl<R: BufRead> Reader<R> {
         Ok(self.next_sentence()?.map(Sentence::strict))
     }
 
-    /// Where the sentence at `start` ends, if the buffer holds all of it. Examines each byte once.
+    /// If the sentence at `start` ends, if the buffer holds all of it. Examines each byte once.
     fn end(&mut self) -> Option<usize> {
         loop {
             let found = memchr(b'\n', &self.buffer[self.searched..]);
@@ -109,7 +109,7 @@ impl<R: BufRead> Reader<R> {
 
     /// Reads more. Consumed bytes are dropped first, once they are the larger part of the buffer, so
     /// that moving the rest costs no more than reading did.
-    fn fill(&mut self) -> io::Result<()> {
+    fn fill_buffer(&mut self) -> io::Result<()> {
         if self.start > self.buffer.len() / 2 {
             work::add(self.buffer.len() - self.start);
             self.buffer.drain(..self.start);
@@ -126,7 +126,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// Whether a line is nothing but white space; `cursor` uses the same definition.
+/// Returns whether a line contains only white space; `cursor` uses the same definition.
 fn is_blank(line: &[u8]) -> bool {
     let first = line.first().copied().unwrap_or(b' ');
     work::add(line.len());

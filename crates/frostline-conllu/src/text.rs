@@ -1,8 +1,8 @@
 //! Running text: lines are split into sentences and words, and written as CoNLL-U.
 //!
-//! A gap between words is white space in the sense of `udvalidate`. No word contains a gap, or begins with a character
-//! that belongs to the gap before it, so what is written passes the checks of level 1. A sentence can be as long as its
-//! line, so it comes in parts of a bounded number of words.
+//! A gap between words is white space in the sense of `udvalidate`. No word contains a gap, or begins with a
+//! character that belongs to the gap before it, so the output passes the checks of level 1. A sentence can be
+//! as long as its line, so it comes in parts of a bounded number of words.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -46,13 +46,13 @@ pub struct TextSplit {
     pub context: usize,
 }
 
-/// The sentences of a line, part by part. Besides the line itself, it keeps the words of one part.
+/// The sentences of a line, part by part. It keeps the line and the words of one part.
 #[derive(Debug)]
 pub struct TextLine {
     text: Arc<String>,
     number: usize,
     split: TextSplit,
-    /// Where the next sentence starts.
+    /// The start of the next sentence.
     at: usize,
     /// How many sentences have begun.
     begun: usize,
@@ -63,7 +63,7 @@ pub struct TextLine {
 #[derive(Debug)]
 struct Open {
     range: Range<usize>,
-    /// The rest of the sentence that has not been split, and where its first run without gaps ends.
+    /// The unsplit rest of the sentence, and the end of its first run without gaps.
     at: usize,
     run_end: usize,
     /// The words that the next part needs and that have been found.
@@ -106,7 +106,7 @@ impl TextLine {
         }
     }
 
-    /// The length of the next sentence in bytes; `None` at the end of the line.
+    /// Returns the length of the next sentence in bytes; `None` at the end of the line.
     fn sentence_len(&self) -> Option<usize> {
         let rest = &self.text[self.at..];
         if self.split.sentences == SentenceSplit::Lines {
@@ -134,7 +134,7 @@ impl Iterator for TextLine {
         let part = part.max(1);
         // One extra word shows whether the sentence continues.
         while open.words.len() < open.before + part + context.max(1) {
-            let Some(word) = open.word(&self.text, self.split.words) else { break };
+            let Some(word) = open.next_word(&self.text, self.split.words) else { break };
             open.words.push_back(word);
         }
         let end = open.words.len().min(open.before + part);
@@ -159,8 +159,8 @@ impl Iterator for TextLine {
 }
 
 impl Open {
-    /// The next word of the sentence.
-    fn word(&mut self, text: &str, split: WordSplit) -> Option<Range<usize>> {
+    /// Returns the next word of the sentence.
+    fn next_word(&mut self, text: &str, split: WordSplit) -> Option<Range<usize>> {
         let mut marks = 0;
         if self.at == self.run_end {
             let rest = &text[self.at..self.range.end];
@@ -180,8 +180,8 @@ impl Open {
     }
 }
 
-/// Whether the rules of Unicode add a character to the space before it: marks, joiners, format characters. A word
-/// begins with such characters when it follows them without another gap.
+/// Returns whether the rules of Unicode add a character to the space before it: marks, joiners, format
+/// characters. A word begins with such characters when it follows them without another gap.
 fn joins_the_gap(c: char) -> bool {
     let mut pair = [b' '; 5];
     let len = 1 + c.encode_utf8(&mut pair[1..]).len();
@@ -190,12 +190,12 @@ fn joins_the_gap(c: char) -> bool {
 }
 
 impl TextPart {
-    /// The number of the line, from 1.
+    /// Returns the number of the line, from 1.
     pub fn line(&self) -> usize {
         self.id[0]
     }
 
-    /// The words, with those of the context.
+    /// Returns the words, including the context.
     pub fn words(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
         self.words.iter().map(|word| &self.text[word.clone()])
     }
@@ -205,7 +205,7 @@ impl TextPart {
         self.own.clone()
     }
 
-    /// Whether the part ends its sentence.
+    /// Returns whether the part ends its sentence.
     pub fn is_last(&self) -> bool {
         self.is_last
     }
@@ -222,7 +222,7 @@ impl TextPart {
         mut edit: impl FnMut(usize, &str) -> Vec<(Column, S)>,
     ) -> Result<(), WriteError> {
         if self.done == 0 {
-            self.comments(&mut out)?;
+            self.write_comments(&mut out)?;
         }
         let mut writer = Writer::new(out);
         for (at, word) in self.words[self.own()].iter().enumerate() {
@@ -242,7 +242,7 @@ impl TextPart {
     }
 
     /// Writes `sent_id` and `text`, run by run, since the text can be as long as the line.
-    fn comments(&self, out: &mut impl Write) -> Result<(), WriteError> {
+    fn write_comments(&self, out: &mut impl Write) -> Result<(), WriteError> {
         write!(out, "# sent_id = {}.{}\n# text =", self.id[0], self.id[1])?;
         for run in self.text[self.sentence.clone()].split(is_space).filter(|run| !run.is_empty()) {
             out.write_all(b" ")?;
@@ -251,7 +251,8 @@ impl TextPart {
         Ok(out.write_all(b"\n")?)
     }
 
-    /// Whether something other than a gap follows a word, which may be in the next sentence, as in Chinese.
+    /// Returns whether something other than a gap follows a word, which may be in the next sentence, as in
+    /// Chinese.
     fn touches_next(&self, word: &Range<usize>) -> bool {
         self.text[word.end..].starts_with(|next| !is_space(next))
     }

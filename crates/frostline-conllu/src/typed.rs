@@ -1,8 +1,8 @@
-//! The checks of `Checks::typed`: the columns' values are valid, ranges and empty nodes leave empty what
-//! belongs to words, heads form a tree, and enhanced heads reach every node.
+//! The checks of `Checks::typed`: the columns' values are valid, columns that belong to words are empty in
+//! ranges and empty nodes, heads form a tree, and enhanced heads reach every node.
 //!
-//! These are the rules of level 2 of the UD validator for rows. Checks of a whole sentence are skipped
-//! where level 1 found a fault in it.
+//! These are the rules of level 2 of the UD validator for rows. Checks of a whole sentence are skipped if level
+//! 1 found a fault in it.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,10 @@ use crate::{
     row::{Column, RowKind, TokenRow},
     seen::Seen,
     sentence::Sentence,
-    values::{SPACE_AFTER_NO, Upos, annotation, dependency, feature, head, is_universal, items, relation},
+    values::{
+        SPACE_AFTER_NO, Upos, check_relation, feature, is_universal, parse_annotation, parse_dependency,
+        parse_head, split_items,
+    },
     work,
 };
 
@@ -50,7 +53,7 @@ pub(crate) fn check(
         }
         if row.columns == 10 && row.kind != RowKind::Unknown {
             for &column in &CHECKED[if row.kind == RowKind::Range { 0 } else { 2 }..] {
-                if let Some((at, kind)) = value(row, column, range) {
+                if let Some((at, kind)) = check_value(row, column, range) {
                     clean = false;
                     report(index, (start(row, column) + at, kind));
                 }
@@ -58,19 +61,23 @@ pub(crate) fn check(
         }
     }
     if sound && clean {
-        whole(sentence, |index, column, kind| {
+        check_sentence(sentence, |index, column, kind| {
             report(index, (start(&sentence.rows[index], column), kind));
         });
     }
     if sound && !sentence.rows.is_empty() {
-        sometimes(sentence, seen, |index, kind| {
+        check_enhanced_consistency(sentence, seen, |index, kind| {
             report(index, (start(&sentence.rows[index], Column::Deps), kind));
         });
     }
 }
 
 /// Checks that enhanced dependencies are in all sentences or in none, by the first of each kind.
-fn sometimes(sentence: &Sentence<'_>, seen: &mut Seen, mut report: impl FnMut(usize, FaultKind)) {
+fn check_enhanced_consistency(
+    sentence: &Sentence<'_>,
+    seen: &mut Seen,
+    mut report: impl FnMut(usize, FaultKind),
+) {
     if seen.enhanced.is_some() && seen.plain.is_some() {
         return;
     }
@@ -94,7 +101,7 @@ fn sometimes(sentence: &Sentence<'_>, seen: &mut Seen, mut report: impl FnMut(us
     }
 }
 
-/// Where a column of a ten-column row starts.
+/// Returns the start of a column of a ten-column row.
 fn start(row: &TokenRow<'_>, column: Column) -> usize {
     match column as usize {
         0 => 0,
@@ -102,21 +109,21 @@ fn start(row: &TokenRow<'_>, column: Column) -> usize {
     }
 }
 
-/// The first fault of one value, regardless of the rest of the sentence but for the last range before.
-fn value(row: &TokenRow<'_>, column: Column, range: Option<Id>) -> Option<Found> {
+/// Returns the first fault of one value, regardless of the rest of the sentence but for the last range before.
+fn check_value(row: &TokenRow<'_>, column: Column, range: Option<Id>) -> Option<Found> {
     let text = row.get(column)?;
     if text == "_" && !matches!((row.kind, column), (RowKind::Word, _)) {
         return None;
     }
     let found = || Quote::new(text);
     match (row.kind, column) {
-        (RowKind::Range, Column::Misc) => misc(text, None),
+        (RowKind::Range, Column::Misc) => check_misc(text, None),
         (RowKind::Range, Column::Feats) if text == "Typo=Yes" => None,
         (RowKind::Range, _) => Some((0, FaultKind::OnRange { column, found: found() })),
         (RowKind::Empty, Column::Head | Column::Deprel) => {
             Some((0, FaultKind::OnEmptyNode { column, found: found() }))
         }
-        (RowKind::Empty, Column::Misc) => misc(text, Some(Silent::EmptyNode)),
+        (RowKind::Empty, Column::Misc) => check_misc(text, Some(Silent::EmptyNode)),
         (_, Column::Misc) => {
             let silent = match range {
                 Some(Id::Range(first, last)) => {
@@ -126,13 +133,13 @@ fn value(row: &TokenRow<'_>, column: Column, range: Option<Id>) -> Option<Found>
                 }
                 _ => None,
             };
-            misc(text, silent)
+            check_misc(text, silent)
         }
         (_, Column::Upos) => text.parse::<Upos>().err().map(|kind| (0, kind)),
-        (_, Column::Feats) => feats(text),
-        (_, Column::Head) => head(text).err().map(|kind| (0, kind)),
-        (_, Column::Deprel) => relation(text).err().map(|kind| (0, kind)),
-        (_, Column::Deps) => deps(text),
+        (_, Column::Feats) => check_feats(text),
+        (_, Column::Head) => parse_head(text).err().map(|kind| (0, kind)),
+        (_, Column::Deprel) => check_relation(text).err().map(|kind| (0, kind)),
+        (_, Column::Deps) => check_deps(text),
         _ => None,
     }
 }
@@ -144,15 +151,15 @@ enum Silent {
     InRange(u32, u32),
 }
 
-fn feats(text: &str) -> Option<Found> {
+fn check_feats(text: &str) -> Option<Found> {
     let mut before: Option<&str> = None;
     let mut names = Names::default();
-    for (at, item) in items(text) {
+    for (at, item) in split_items(text) {
         let feature = match feature(item) {
             Ok(feature) => feature,
             Err(kind) => return Some((at, kind)),
         };
-        if before.is_some_and(|before| lower(before).gt(lower(item))) {
+        if before.is_some_and(|before| lowercase_bytes(before).gt(lowercase_bytes(item))) {
             return Some((at, FaultKind::FeatureOrder { found: Quote::new(item) }));
         }
         if !names.add(feature.name) {
@@ -161,7 +168,7 @@ fn feats(text: &str) -> Option<Found> {
         let mut values = Names::default();
         let mut last: Option<&str> = None;
         for value in feature.values() {
-            if last.is_some_and(|last| lower(last).gt(lower(value))) {
+            if last.is_some_and(|last| lowercase_bytes(last).gt(lowercase_bytes(value))) {
                 return Some((at, FaultKind::FeatureValueOrder { found: Quote::new(item) }));
             }
             if !values.add(value) {
@@ -175,7 +182,7 @@ fn feats(text: &str) -> Option<Found> {
 }
 
 /// Features and values are ordered by their lowercase letters.
-fn lower(text: &str) -> impl Iterator<Item = u8> {
+fn lowercase_bytes(text: &str) -> impl Iterator<Item = u8> {
     text.bytes().map(|b| b.to_ascii_lowercase())
 }
 
@@ -204,14 +211,14 @@ impl<'a> Names<'a> {
     }
 }
 
-fn deps(text: &str) -> Option<Found> {
+fn check_deps(text: &str) -> Option<Found> {
     let mut before: Option<((u32, u32), &str)> = None;
-    for (at, item) in items(text) {
-        let dependency = match dependency(item) {
+    for (at, item) in split_items(text) {
+        let dependency = match parse_dependency(item) {
             Ok(dependency) => dependency,
             Err(kind) => return Some((at, kind)),
         };
-        let key = (place(dependency.head), dependency.relation);
+        let key = (id_order(dependency.head), dependency.relation);
         if before == Some(key) {
             return Some((at, FaultKind::DependencyRepeated { found: Quote::new(item) }));
         }
@@ -227,27 +234,28 @@ fn deps(text: &str) -> Option<Found> {
     None
 }
 
-fn place(id: Id) -> (u32, u32) {
+fn id_order(id: Id) -> (u32, u32) {
     match id {
         Id::Word(n) | Id::Range(n, _) => (n, 0),
         Id::Empty(major, minor) => (major, minor),
     }
 }
 
-/// Whether `piece` is anywhere in a short item. Faster there than `str::contains`, which prepares a search.
-fn has(item: &str, piece: &str) -> bool {
+/// Returns whether `piece` is anywhere in a short item. Faster there than `str::contains`, which prepares a
+/// search.
+fn contains_piece(item: &str, piece: &str) -> bool {
     item.len() >= piece.len() && memchr::memmem::find(item.as_bytes(), piece.as_bytes()).is_some()
 }
 
-fn misc(text: &str, silent: Option<Silent>) -> Option<Found> {
+fn check_misc(text: &str, silent: Option<Silent>) -> Option<Found> {
     let mut seen = [false; ONCE.len()];
-    for (at, item) in items(text) {
+    for (at, item) in split_items(text) {
         // The validator, too, looks for these two anywhere in an item.
-        if has(item, "NoSpaceAfter=Yes") {
+        if contains_piece(item, "NoSpaceAfter=Yes") {
             return Some((at, FaultKind::NoSpaceAfter { found: Quote::new(item) }));
         }
         if let Some(silent) = silent
-            && has(item, SPACE_AFTER_NO)
+            && contains_piece(item, SPACE_AFTER_NO)
         {
             let found = Quote::new(item);
             let kind = match silent {
@@ -256,7 +264,7 @@ fn misc(text: &str, silent: Option<Silent>) -> Option<Found> {
             };
             return Some((at, kind));
         }
-        let it = annotation(item);
+        let it = parse_annotation(item);
         if let Some(index) = ONCE.iter().position(|key| *key == it.key) {
             if seen[index] {
                 return Some((at, FaultKind::MiscRepeated { found: Quote::new(it.key) }));
@@ -271,8 +279,8 @@ fn misc(text: &str, silent: Option<Silent>) -> Option<Found> {
 }
 
 /// Checks of the whole sentence: heads exist and form a tree, and enhanced heads reach every node.
-fn whole(sentence: &Sentence<'_>, mut report: impl FnMut(usize, Column, FaultKind)) {
-    let nodes = Nodes::of(sentence);
+fn check_sentence(sentence: &Sentence<'_>, mut report: impl FnMut(usize, Column, FaultKind)) {
+    let nodes = Nodes::from_sentence(sentence);
     let mut heads = vec![0; nodes.words.len()];
     let mut sound = true;
     let mut root = None;
@@ -296,10 +304,10 @@ fn whole(sentence: &Sentence<'_>, mut report: impl FnMut(usize, Column, FaultKin
     if sound && let Some(word) = on_a_cycle(&heads) {
         report(nodes.words[word], Column::Head, FaultKind::NoPathToRoot { word });
     }
-    nodes.enhanced(sentence, report);
+    nodes.check_enhanced_graph(sentence, report);
 }
 
-/// The first word whose chain of heads leads into a cycle. `heads[0]` is the root.
+/// Returns the first word whose chain of heads leads into a cycle. `heads[0]` is the root.
 fn on_a_cycle(heads: &[usize]) -> Option<usize> {
     let mut seen_from = vec![0; heads.len()];
     for word in 1..heads.len() {
@@ -327,7 +335,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn of(sentence: &Sentence<'_>) -> Self {
+    fn from_sentence(sentence: &Sentence<'_>) -> Self {
         let mut nodes = Nodes { words: vec![usize::MAX], starts: vec![0], rows: vec![usize::MAX] };
         for (index, row) in sentence.rows.iter().enumerate() {
             if row.is_word() {
@@ -342,29 +350,33 @@ impl Nodes {
         nodes
     }
 
-    /// The node number of an enhanced head, if there is such a node.
-    fn number(&self, id: Id) -> Option<usize> {
-        let (word, minor) = place(id);
+    /// Returns the node number of an enhanced head, if there is such a node.
+    fn node_number(&self, id: Id) -> Option<usize> {
+        let (word, minor) = id_order(id);
         let (word, minor) = (word as usize, minor as usize);
         let end = *self.starts.get(word + 1)?;
         let number = self.starts[word] + minor;
         (number < end).then_some(number)
     }
 
-    /// Whether the ID of a node starts with zeros, so that no enhanced head is equal to it.
+    /// Returns whether the ID of a node starts with zeros, so that no enhanced head is equal to it.
     fn has_zeros(&self, sentence: &Sentence<'_>, node: usize) -> bool {
         let row = self.rows.get(node).and_then(|&index| sentence.rows.get(index));
         row.is_some_and(|row| row.id().starts_with('0') && !row.id().starts_with("0."))
     }
 
-    /// Checks that enhanced heads exist and, where the sentence has an enhanced graph (an edge or an
+    /// Checks that enhanced heads exist and, if the sentence has an enhanced graph (an edge or an
     /// empty node), that they reach every node.
-    fn enhanced(&self, sentence: &Sentence<'_>, mut report: impl FnMut(usize, Column, FaultKind)) {
+    fn check_enhanced_graph(
+        &self,
+        sentence: &Sentence<'_>,
+        mut report: impl FnMut(usize, Column, FaultKind),
+    ) {
         let mut edges = Vec::new();
         let mut sound = true;
         for (node, &index) in self.rows.iter().enumerate().skip(1) {
             for dependency in sentence.rows[index].dependencies().flatten() {
-                let kind = match self.number(dependency.head) {
+                let kind = match self.node_number(dependency.head) {
                     Some(head) if head == node => FaultKind::DependencySelf { node: dependency.head },
                     Some(head) if self.has_zeros(sentence, head) => {
                         let found = Quote::new(sentence.rows[self.rows[head]].id());
@@ -384,7 +396,7 @@ impl Nodes {
         let graph = !edges.is_empty() || self.rows.len() > self.words.len();
         if sound
             && graph
-            && let Some(node) = unreached(self.rows.len(), &mut edges)
+            && let Some(node) = first_unreached_node(self.rows.len(), &mut edges)
         {
             let index = self.rows[node];
             let node = Quote::new(sentence.rows[index].id());
@@ -393,8 +405,8 @@ impl Nodes {
     }
 }
 
-/// The first of `nodes` that no chain of edges leads to from node 0.
-fn unreached(nodes: usize, edges: &mut [(usize, usize)]) -> Option<usize> {
+/// Returns the first of `nodes` that no chain of edges leads to from node 0.
+fn first_unreached_node(nodes: usize, edges: &mut [(usize, usize)]) -> Option<usize> {
     edges.sort_unstable();
     let mut reached = vec![false; nodes];
     reached[0] = true;

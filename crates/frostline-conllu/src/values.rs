@@ -18,7 +18,7 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use crate::{
     fault::FaultKind,
-    id::{Id, is_positive, positive},
+    id::{Id, is_positive, positive_number},
     quote::Quote,
     row::{Column, TokenRow},
 };
@@ -33,7 +33,7 @@ macro_rules! upos {
             /// All tags, in alphabetical order.
             pub const ALL: [Upos; 17] = [$(Upos::$tag),*];
 
-            /// The tag as it is written in a file, such as `NOUN`.
+            /// Returns the tag as it is written in a file, such as `NOUN`.
             pub fn name(self) -> &'static str {
                 match self { $(Upos::$tag => $name,)* }
             }
@@ -81,19 +81,19 @@ impl fmt::Display for Upos {
 /// One feature: `Number[psor]=Plur,Sing`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Feature<'a> {
-    /// Its name with its layer: `Number[psor]`.
+    /// The feature's name with its layer: `Number[psor]`.
     pub name: &'a str,
-    /// Its values, comma-separated: `Plur,Sing`.
+    /// The feature's values, comma-separated: `Plur,Sing`.
     pub value: &'a str,
 }
 
 impl<'a> Feature<'a> {
-    /// The layer in the name's brackets: `psor`.
+    /// Returns the layer in the name's brackets: `psor`.
     pub fn layer(&self) -> Option<&'a str> {
         self.name.strip_suffix(']')?.split_once('[').map(|(_, layer)| layer)
     }
 
-    /// Its values one by one.
+    /// Returns the values one by one.
     pub fn values(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.value.split(',')
     }
@@ -118,49 +118,49 @@ pub struct Annotation<'a> {
 }
 
 impl<'a> TokenRow<'a> {
-    /// UPOS as a tag; `None` where it is `_`.
+    /// UPOS as a tag; `None` if it is `_`.
     ///
     /// # Errors
-    /// If the tag is none of the seventeen.
+    /// If the tag is not one of the seventeen.
     pub fn upos_tag(&self) -> Result<Option<Upos>, FaultKind> {
         if self.upos() == "_" { Ok(None) } else { self.upos().parse().map(Some) }
     }
 
-    /// FEATS one by one; none where it is `_`.
+    /// FEATS one by one; none if it is `_`.
     ///
     /// # Errors
-    /// An item is a fault where it is not `Name=Value`, `Name[layer]=Value` or `Name=Value,Value`.
+    /// An item is a fault if it is not `Name=Value`, `Name[layer]=Value` or `Name=Value,Value`.
     pub fn features(&self) -> impl Iterator<Item = Result<Feature<'a>, FaultKind>> + use<'a> {
-        items(self.feats()).map(|(_, item)| feature(item))
+        split_items(self.feats()).map(|(_, item)| feature(item))
     }
 
-    /// The value of the feature with this name, including its layer.
+    /// Returns the value of the feature with this name, including its layer.
     pub fn feature(&self, name: &str) -> Option<&'a str> {
         self.features().flatten().find(|feature| feature.name == name).map(|feature| feature.value)
     }
 
-    /// HEAD as the number of a word, 0 for the root; `None` where it is `_`.
+    /// HEAD as the number of a word, 0 for the root; `None` if it is `_`.
     ///
     /// # Errors
     /// If HEAD is anything else.
     pub fn governor(&self) -> Result<Option<u32>, FaultKind> {
-        if self.head() == "_" { Ok(None) } else { head(self.head()).map(Some) }
+        if self.head() == "_" { Ok(None) } else { parse_head(self.head()).map(Some) }
     }
 
-    /// DEPS one by one; none where it is `_`.
+    /// DEPS one by one; none if it is `_`.
     ///
     /// # Errors
-    /// An item is a fault where it is not `head:relation`.
+    /// An item is a fault if it is not `head:relation`.
     pub fn dependencies(&self) -> impl Iterator<Item = Result<Dependency<'a>, FaultKind>> + use<'a> {
-        items(self.deps()).map(|(_, item)| dependency(item))
+        split_items(self.deps()).map(|(_, item)| parse_dependency(item))
     }
 
-    /// MISC one by one; none where it is `_`.
+    /// MISC one by one; none if it is `_`.
     pub fn annotations(&self) -> impl Iterator<Item = Annotation<'a>> + use<'a> {
-        items(self.misc()).map(|(_, item)| annotation(item))
+        split_items(self.misc()).map(|(_, item)| parse_annotation(item))
     }
 
-    /// Whether a space follows in the running text: MISC has no `SpaceAfter=No`.
+    /// Returns whether a space follows in the running text: MISC has no `SpaceAfter=No`.
     pub fn space_after(&self) -> bool {
         !self.annotations().any(|it| it.key == "SpaceAfter" && it.value == Some("No"))
     }
@@ -177,8 +177,8 @@ impl<'a> TokenRow<'a> {
 pub fn with_annotation(misc: &str, key: &str, value: &str) -> String {
     let mut set = false;
     let mut parts: Vec<String> = Vec::new();
-    for (_, item) in items(misc) {
-        let replaced = !set && annotation(item).key == key;
+    for (_, item) in split_items(misc) {
+        let replaced = !set && parse_annotation(item).key == key;
         set |= replaced;
         parts.push(if replaced { format!("{key}={value}") } else { item.to_owned() });
     }
@@ -188,7 +188,7 @@ pub fn with_annotation(misc: &str, key: &str, value: &str) -> String {
     parts.join("|")
 }
 
-/// FEATS with one feature set, at its place in the order of names, or removed where `value` is `None`.
+/// FEATS with one feature set, at its place in the order of names, or removed if `value` is `None`.
 ///
 /// ```
 /// use frostline_conllu::with_feature;
@@ -198,7 +198,7 @@ pub fn with_annotation(misc: &str, key: &str, value: &str) -> String {
 /// ```
 pub fn with_feature(feats: &str, name: &str, value: Option<&str>) -> String {
     let name_of = |item: &str| item.split_once('=').map_or(item, |(name, _)| name).to_lowercase();
-    let mut parts: Vec<String> = items(feats)
+    let mut parts: Vec<String> = split_items(feats)
         .filter(|(_, item)| item.split_once('=').is_none_or(|(other, _)| other != name))
         .map(|(_, item)| item.to_owned())
         .collect();
@@ -210,11 +210,11 @@ pub fn with_feature(feats: &str, name: &str, value: Option<&str>) -> String {
     if parts.is_empty() { "_".to_owned() } else { parts.join("|") }
 }
 
-/// The item of MISC that says that no space follows.
+/// The item of MISC for a token that no space follows.
 pub(crate) const SPACE_AFTER_NO: &str = "SpaceAfter=No";
 
-/// The items of a `|`-separated value and where each one starts; none for `_`.
-pub(crate) fn items(value: &str) -> impl Iterator<Item = (usize, &str)> {
+/// Returns the items of a `|`-separated value with their starts; none for `_`.
+pub(crate) fn split_items(value: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     let parts = (value != "_").then(|| value.split('|')).into_iter().flatten();
     parts.map(move |part| {
@@ -245,8 +245,8 @@ pub(crate) fn feature(item: &str) -> Result<Feature<'_>, FaultKind> {
     parsed.map(|(_, feature)| feature).map_err(|_| FaultKind::Feature { found: Quote::new(item) })
 }
 
-pub(crate) fn head(value: &str) -> Result<u32, FaultKind> {
-    let parsed: IResult<_, _> = all_consuming(alt((positive, map(tag("0"), |_| 0)))).parse(value);
+pub(crate) fn parse_head(value: &str) -> Result<u32, FaultKind> {
+    let parsed: IResult<_, _> = all_consuming(alt((positive_number, map(tag("0"), |_| 0)))).parse(value);
     parsed.map(|(_, head)| head).map_err(|_| {
         let found = Quote::new(value);
         if is_positive(value) {
@@ -257,7 +257,7 @@ pub(crate) fn head(value: &str) -> Result<u32, FaultKind> {
     })
 }
 
-pub(crate) fn dependency(item: &str) -> Result<Dependency<'_>, FaultKind> {
+pub(crate) fn parse_dependency(item: &str) -> Result<Dependency<'_>, FaultKind> {
     let bad = || FaultKind::Dependency { found: Quote::new(item) };
     let (head, relation) = item.split_once(':').ok_or_else(bad)?;
     let leading_zero = head.len() > 1 && head.starts_with('0') && !head.starts_with("0.");
@@ -272,7 +272,8 @@ pub(crate) fn dependency(item: &str) -> Result<Dependency<'_>, FaultKind> {
     if is_relation(relation) { Ok(Dependency { head, relation }) } else { Err(bad()) }
 }
 
-/// Whether a relation, with or without subtypes, is one of the 37 that universaldependencies.org defines.
+/// Returns whether a relation, with or without subtypes, is one of the 37 that universaldependencies.org
+/// defines.
 #[rustfmt::skip]
 pub(crate) fn is_universal(relation: &str) -> bool {
     let main = relation.split_once(':').map_or(relation, |(main, _)| main);
@@ -286,7 +287,7 @@ pub(crate) fn is_universal(relation: &str) -> bool {
 }
 
 /// DEPREL of a word: a universal relation, alone or with a subtype.
-pub(crate) fn relation(value: &str) -> Result<(), FaultKind> {
+pub(crate) fn check_relation(value: &str) -> Result<(), FaultKind> {
     let letters = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
     let formed = match value.split_once(':') {
         Some((main, subtype)) => letters(main) && letters(subtype),
@@ -301,9 +302,9 @@ pub(crate) fn relation(value: &str) -> Result<(), FaultKind> {
     }
 }
 
-/// Whether an enhanced relation has the form that universaldependencies.org defines: a relation,
-/// then up to three parts after colons: a subtype, a case or conjunction (uncapitalised letters of
-/// any script, joined by `_`), and another subtype.
+/// Returns whether an enhanced relation has the form that universaldependencies.org defines: a relation, then
+/// up to three parts after colons: a subtype, a case or conjunction (uncapitalised letters of any script,
+/// joined by `_`), and another subtype.
 fn is_relation(text: &str) -> bool {
     let ascii = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase());
     let word = |part: &str| !part.is_empty() && part.chars().all(is_small_letter);
@@ -332,7 +333,7 @@ fn is_small_letter(c: char) -> bool {
             ))
 }
 
-pub(crate) fn annotation(item: &str) -> Annotation<'_> {
+pub(crate) fn parse_annotation(item: &str) -> Annotation<'_> {
     match item.split_once('=') {
         Some((key, value)) => Annotation { key, value: Some(value) },
         None => Annotation { key: item, value: None },

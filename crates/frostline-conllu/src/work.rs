@@ -17,9 +17,9 @@ pub(crate) fn add(bytes: usize) {
     let _ = bytes;
 }
 
-/// The number of bytes noted since the last call.
+/// Returns the number of bytes noted since the last call.
 #[cfg(test)]
-pub(crate) fn take() -> usize {
+pub(crate) fn take_count() -> usize {
     BYTES.with(|count| count.replace(0))
 }
 
@@ -27,29 +27,29 @@ pub(crate) fn take() -> usize {
 mod tests {
     use std::io::BufReader;
 
-    use super::take;
+    use super::take_count;
     use crate::{Checks, Reader, read_lenient};
 
     const ALL: Checks = Checks { typed: true, metadata: true, nfc: true };
 
     /// Bytes examined per byte of text: from a slice, and from a stream that yields 64 at a time.
-    fn cost(bytes: &[u8]) -> [usize; 2] {
-        take();
+    fn bytes_examined(bytes: &[u8]) -> [usize; 2] {
+        take_count();
         let items = read_lenient(bytes, ALL).count();
-        let slice = take();
+        let slice = take_count();
         let mut reader = Reader::new(BufReader::with_capacity(64, bytes), ALL);
         let mut streamed = 0;
         while reader.next_sentence().expect("memory").is_some() {
             streamed += 1;
         }
         assert_eq!(items, streamed);
-        [slice / bytes.len(), take() / bytes.len()]
+        [slice / bytes.len(), take_count() / bytes.len()]
     }
 
     /// The cost per byte must not grow with the size, and must be small.
     #[track_caller]
-    fn linear(make: impl Fn(usize) -> Vec<u8>) {
-        let (small, large) = (cost(&make(2_000)), cost(&make(20_000)));
+    fn assert_linear(make: impl Fn(usize) -> Vec<u8>) {
+        let (small, large) = (bytes_examined(&make(2_000)), bytes_examined(&make(20_000)));
         for (small, large) in small.into_iter().zip(large) {
             assert!(large <= small * 3 / 2 + 2, "{large} per byte, {small} at a tenth of the size");
             // A one-byte sentence costs one block of 64 bytes; nothing costs much more.
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn long_sentences() {
-        linear(|n| ((1..=n).map(|i| row(&i.to_string())).collect::<String>() + "\n").into());
-        linear(|n| {
+        assert_linear(|n| ((1..=n).map(|i| row(&i.to_string())).collect::<String>() + "\n").into());
+        assert_linear(|n| {
             let word = |i: usize| format!("{i}\té\tl\tX\tx\tA=B\t{}\tdep\t{}:dep\tA=b c\n", i - 1, i - 1);
             ((1..=n).map(word).collect::<String>() + "\n").into()
         });
@@ -75,11 +75,11 @@ mod tests {
         for piece in
             ["\t", " ", "a", "é", "1", "a b\t", "e\u{301}", "\r", "|", "A=B|", "1:dep|", "#", "\u{3000}"]
         {
-            linear(|n| (piece.repeat(n) + "\n\n").into());
-            linear(|n| format!("# {}\n{}\n", piece.repeat(n), row("1")).into());
+            assert_linear(|n| (piece.repeat(n) + "\n\n").into());
+            assert_linear(|n| format!("# {}\n{}\n", piece.repeat(n), row("1")).into());
             for column in 0..10 {
                 let mut columns = ["1", "f", "l", "X", "x", "_", "0", "root", "_", "_"].map(str::to_owned);
-                linear(|n| {
+                assert_linear(|n| {
                     let mut columns = columns.clone();
                     columns[column] = piece.repeat(n);
                     (columns.join("\t") + "\n\n").into()
@@ -92,19 +92,21 @@ mod tests {
     #[test]
     fn many_faults() {
         for line in ["# a\n", " \n", "\r\n", "x\n", "\u{feff}\n", "1-2\n", "\n", "\t\t\t\t\t\t\t\t\t\n"] {
-            linear(|n| line.repeat(n).into());
+            assert_linear(|n| line.repeat(n).into());
         }
-        linear(|n| [b"a\xff\n".repeat(n), b"\n".to_vec()].concat());
-        linear(|n| b"\xff".repeat(n));
-        linear(|n| b"\xe2\x80 \t".repeat(n));
-        linear(|n| (format!("# sent_id = {}\n", "x".repeat(n)) + &row("7").repeat(n / 50) + "\n").into());
+        assert_linear(|n| [b"a\xff\n".repeat(n), b"\n".to_vec()].concat());
+        assert_linear(|n| b"\xff".repeat(n));
+        assert_linear(|n| b"\xe2\x80 \t".repeat(n));
+        assert_linear(|n| {
+            (format!("# sent_id = {}\n", "x".repeat(n)) + &row("7").repeat(n / 50) + "\n").into()
+        });
     }
 
     #[test]
     fn ranges_in_any_order() {
         let range = |i: usize| row(&format!("{i}-{}", i + 1));
-        linear(|n| (1..=n).rev().map(range).collect::<String>().into());
-        linear(|n| (1..=n).map(|i| row(&format!("{i}-{n}"))).collect::<String>().into());
-        linear(|n| (1..=n).map(|i| row(&format!("0.{i}"))).collect::<String>().into());
+        assert_linear(|n| (1..=n).rev().map(range).collect::<String>().into());
+        assert_linear(|n| (1..=n).map(|i| row(&format!("{i}-{n}"))).collect::<String>().into());
+        assert_linear(|n| (1..=n).map(|i| row(&format!("0.{i}"))).collect::<String>().into());
     }
 }

@@ -1,6 +1,6 @@
 //! Writing: sentences as they were read, with some columns changed, or column by column.
 //!
-//! Nothing is normalised: what the caller does not change is written exactly as it was read.
+//! The writer normalises nothing: unchanged columns are written exactly as they were read.
 
 use std::io::{self, Write};
 
@@ -53,7 +53,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// A writer to `out`.
+    /// Returns a writer to `out`.
     pub fn new(out: W) -> Self {
         Writer { out, line: Vec::new() }
     }
@@ -71,8 +71,8 @@ impl<W: Write> Writer<W> {
         Ok(self.out.write_all(sentence.raw)?)
     }
 
-    /// Writes a sentence with those columns changed for which `edit` returns a value. Every other
-    /// byte is written as it was read, including unusual line ends and unreadable lines.
+    /// Writes a sentence and changes the columns for which `edit` returns a value. Every other byte is written
+    /// as it was read, including unusual line ends and unreadable lines.
     ///
     /// # Errors
     /// If the output fails, or a value contains a tab or a line feed.
@@ -105,7 +105,7 @@ impl<W: Write> Writer<W> {
     /// read. A leniently read row that ends before a replaced column stays as it is.
     ///
     /// # Errors
-    /// As [`Writer::edited`], and if a column has more or fewer values than there are words.
+    /// See [`Writer::edited`], and if a column has more or fewer values than there are words.
     pub fn replaced<S: AsRef<str>>(
         &mut self,
         sentence: &Sentence<'_>,
@@ -151,7 +151,7 @@ impl<W: Write> Writer<W> {
         }
         let last = self.line.len() - 1;
         self.line[last] = b'\n';
-        let shape = Scanner::new(&self.line).line(0, &mut [0; TABS]);
+        let shape = Scanner::new(&self.line).scan_line(0, &mut [0; TABS]);
         if shape.is_none_or(|shape| shape.end != last || shape.tabs != Column::ALL.len() - 1) {
             for (column, value) in Column::ALL.into_iter().zip(columns) {
                 check_value(column, value)?;

@@ -1,6 +1,6 @@
-//! A folder of bad inputs and, as a snapshot, the faults that each must give.
+//! A folder of bad inputs and, as a snapshot, the expected faults of each.
 //!
-//! Files named `typed-*` and `nfc*` are read with those checks.
+//! Files named `typed-*` and `nfc*` are read with the checks of the same name.
 
 use std::{fs, path::Path};
 

@@ -125,7 +125,7 @@ fn mutated_inputs() {
     );
 }
 
-/// Checks everything that must hold for any bytes; returns true where they have no fault.
+/// Checks everything that must hold for any bytes; returns true if they have no fault.
 fn examine(bytes: &[u8], draw: &mut Draw) -> bool {
     let checks = Checks { typed: draw.below(2) == 0, metadata: draw.below(4) == 0, nfc: draw.below(4) == 0 };
     let sentences: Vec<Sentence<'_>> = read_lenient(bytes, checks).collect();
@@ -135,17 +135,17 @@ fn examine(bytes: &[u8], draw: &mut Draw) -> bool {
     for sentence in &sentences {
         assert_eq!(sentence.line(), line);
         line += memchr::memchr_iter(b'\n', sentence.raw()).count();
-        naive(sentence);
-        faults(sentence, bytes);
-        rewritten(sentence, draw);
+        compare_with_split(sentence);
+        check_faults(sentence, bytes);
+        check_rewriting(sentence, draw);
     }
-    streamed(bytes, checks, &sentences, draw);
+    check_stream(bytes, checks, &sentences, draw);
     let mut clean = true;
     for (strict, lenient) in read_strict(bytes, checks).zip(&sentences) {
         match strict {
             Ok(strict) => {
                 assert!(lenient.faults().is_empty());
-                composed(&strict);
+                check_composition(&strict);
             }
             Err(fault) => {
                 assert_eq!(fault, lenient.faults()[0]);
@@ -163,8 +163,8 @@ fn examine(bytes: &[u8], draw: &mut Draw) -> bool {
     clean
 }
 
-/// Rows and comments are what splitting the raw text gives.
-fn naive(sentence: &Sentence<'_>) {
+/// Checks that rows and comments equal the parts of the split raw text.
+fn compare_with_split(sentence: &Sentence<'_>) {
     let mut rows = sentence.rows();
     let mut comments = sentence.comments.iter();
     for (number, line) in sentence.raw().split(|&b| b == b'\n').enumerate() {
@@ -196,7 +196,7 @@ fn naive(sentence: &Sentence<'_>) {
 }
 
 /// Faults are in text order, and point into their sentence.
-fn faults(sentence: &Sentence<'_>, bytes: &[u8]) {
+fn check_faults(sentence: &Sentence<'_>, bytes: &[u8]) {
     let mut before = (0, 0);
     for fault in sentence.faults() {
         assert!(before <= (fault.line, fault.byte), "faults in order: {:?}", sentence.faults());
@@ -213,7 +213,7 @@ fn faults(sentence: &Sentence<'_>, bytes: &[u8]) {
 }
 
 /// Writes the sentence as read, with no edit, and with one column edited.
-fn rewritten(sentence: &Sentence<'_>, draw: &mut Draw) {
+fn check_rewriting(sentence: &Sentence<'_>, draw: &mut Draw) {
     let mut writer = Writer::new(Vec::new());
     writer.sentence(sentence).expect("memory");
     assert_eq!(writer.into_inner(), sentence.raw());
@@ -237,7 +237,7 @@ fn rewritten(sentence: &Sentence<'_>, draw: &mut Draw) {
 }
 
 /// A strictly read sentence consists of its comments, its rows and a blank line, and nothing else.
-fn composed(sentence: &Sentence<'_>) {
+fn check_composition(sentence: &Sentence<'_>) {
     let mut writer = Writer::new(Vec::new());
     for comment in &sentence.comments {
         writer.comment(comment).expect("one line");
@@ -250,7 +250,7 @@ fn composed(sentence: &Sentence<'_>) {
 }
 
 /// A stream in pieces of any size yields the same sentences as the slice.
-fn streamed(bytes: &[u8], checks: Checks, sentences: &[Sentence<'_>], draw: &mut Draw) {
+fn check_stream(bytes: &[u8], checks: Checks, sentences: &[Sentence<'_>], draw: &mut Draw) {
     let piece = 1 + draw.below(90);
     let mut reader = Reader::new(BufReader::with_capacity(piece, bytes), checks);
     for expected in sentences {

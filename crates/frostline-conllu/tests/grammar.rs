@@ -3,8 +3,8 @@
 use frostline_conllu::{Checks, Id, grammar, read_lenient};
 use proptest::prelude::*;
 
-/// The ID and columns of a line as the scanner reads it, if it finds no fault but those of the order of rows.
-fn scanned(line: &str) -> Option<(Id, Vec<String>)> {
+/// Returns the ID and columns of a line as read by the scanner, if it finds only faults of the order of rows.
+fn scan_row(line: &str) -> Option<(Id, Vec<String>)> {
     let text = format!("{line}\n\n");
     let sentences: Vec<_> = read_lenient(text.as_bytes(), Checks::default()).collect();
     let [sentence] = &sentences[..] else { return None };
@@ -14,12 +14,12 @@ fn scanned(line: &str) -> Option<(Id, Vec<String>)> {
     clean.then(|| (row.key().expect("an ID"), row.columns().map(String::from).to_vec()))
 }
 
-fn agree(line: &str) {
+fn assert_agreement(line: &str) {
     let by_grammar = grammar::row(line).map(|(id, columns)| (id, columns.map(String::from).to_vec()));
-    assert_eq!(scanned(line), by_grammar, "{line:?}");
+    assert_eq!(scan_row(line), by_grammar, "{line:?}");
 }
 
-/// A column: mostly what a treebank has, sometimes anything.
+/// Draws a column: mostly as in a treebank, sometimes any text.
 fn column() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => "[a-zA-Z_|=:.é日-]{1,5}",
@@ -44,12 +44,12 @@ proptest! {
 
     #[test]
     fn the_scanner_agrees_with_the_grammar(line in line()) {
-        agree(&line);
+        assert_agreement(&line);
     }
 
     #[test]
     fn they_agree_on_any_line(line in "[^\n]{0,40}") {
-        agree(&line);
+        assert_agreement(&line);
     }
 
     #[test]
@@ -66,11 +66,11 @@ fn they_agree_at_every_place_of_a_block() {
     let row = "1\tf\tl\tX\tx\t_\t0\troot\t_\tm";
     for padding in 0..130 {
         let long = row.replace("\tm", &format!("\t{}", "m".repeat(padding + 1)));
-        agree(&long);
+        assert_agreement(&long);
         for piece in ["\t", " ", "  ", "\r", "\u{a0}", "\u{1c}", "é", "\u{fffd}", "\u{85}"] {
-            agree(&format!("{long}{piece}"));
-            agree(&format!("{long}{piece}m"));
-            agree(&long.replace("\tl\t", &format!("\t{}{piece}\t", "l".repeat(padding))));
+            assert_agreement(&format!("{long}{piece}"));
+            assert_agreement(&format!("{long}{piece}m"));
+            assert_agreement(&long.replace("\tl\t", &format!("\t{}{piece}\t", "l".repeat(padding))));
         }
     }
 }
@@ -84,7 +84,7 @@ fn they_agree_on_real_rows() {
         for file in files.filter(|file| file.path().extension().is_some_and(|end| end == "conllu")) {
             let text = std::fs::read_to_string(file.path()).expect("the file");
             for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-                agree(line);
+                assert_agreement(line);
                 lines += 1;
             }
         }

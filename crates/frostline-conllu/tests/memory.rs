@@ -82,7 +82,7 @@ fn memory_does_not_grow_with_the_input() {
         assert!(faults >= 2 * copies);
         *most = MOST.load(Ordering::Relaxed) - before;
     }
-    // The test harness has a thread of its own, which may allocate a little at any time.
+    // The test harness has a separate thread, which may allocate a little at any time.
     assert!(most[0].abs_diff(most[1]) < 4 << 10, "{most:?} bytes held at most, for 0.1 MB and for 30 MB");
     assert!(most[0] < 32 << 10, "{} bytes held for sentences of 90", most[0]);
 }

@@ -138,7 +138,7 @@ fn columns(word: &Word, number: usize) -> [String; 10] {
     ]
 }
 
-fn agrees(row: &TokenRow<'_>, word: &Word, number: usize) {
+fn assert_row(row: &TokenRow<'_>, word: &Word, number: usize) {
     assert_eq!(row.key(), Some(Id::Word(number as u32)));
     assert_eq!(row.form(), word.form);
     assert_eq!(row.upos_tag(), Ok(Some(word.upos)));
@@ -181,7 +181,7 @@ proptest! {
             prop_assert_eq!(&sentence.comments, &plan.comments);
             prop_assert_eq!(sentence.words().count(), plan.words.len());
             for (index, (row, word)) in sentence.words().zip(&plan.words).enumerate() {
-                agrees(row, word, index + 1);
+                assert_row(row, word, index + 1);
             }
         }
         let stats: Stats = read.iter().collect();

@@ -1,10 +1,10 @@
-//! Running text over an alphabet of odd characters: what is written passes `check`, and gives the text back.
+//! Running text over an alphabet of odd characters: the output passes `check` and contains the text.
 
 use frostline_conllu::{Checks, Column, SentenceSplit, TextLine, TextSplit, WordSplit, read_lenient};
 use proptest::{collection::vec, prelude::*, sample::select};
 
-/// Characters that a space, a word or a sentence may end with or begin with: gaps of all kinds, control characters,
-/// marks, joiners, format characters, fillers, signs of several scripts, and what ends a sentence.
+/// Characters that a space, a word or a sentence may end with or begin with: gaps of all kinds, control
+/// characters, marks, joiners, format characters, fillers, signs of several scripts, and ends of sentences.
 const ODD: &[char] = &[
     ' ',
     '\t',
@@ -96,13 +96,13 @@ const ODD: &[char] = &[
     'ﬁ',
 ];
 
-/// The characters that the rules count as a gap.
+/// Returns the characters that the rules count as a gap.
 fn is_gap(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
-/// A text with each gap as one space, and none at its ends.
-fn plain(text: &str) -> String {
+/// Returns a text with each gap as one space, and none at its ends.
+fn normalise_gaps(text: &str) -> String {
     text.split(is_gap).filter(|run| !run.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -114,7 +114,7 @@ fn written(line: &str, split: TextSplit) -> String {
     String::from_utf8(out).expect("text")
 }
 
-/// The text that rows stand for, and that the comments stand for.
+/// Returns the text of the rows, after comparing it with the text of the comments.
 fn read_back(conllu: &str) -> Result<String, TestCaseError> {
     let mut text = String::new();
     for sentence in read_lenient(conllu.as_bytes(), Checks::default()) {
@@ -147,7 +147,7 @@ proptest! {
         let sentences = if by_lines { SentenceSplit::Lines } else { SentenceSplit::Unicode };
         let words = if by_spaces { WordSplit::Spaces } else { WordSplit::Unicode };
         let whole = written(&line, TextSplit { sentences, words, part: 1000, context });
-        prop_assert_eq!(read_back(&whole)?, plain(&line), "{:?}", line);
+        prop_assert_eq!(read_back(&whole)?, normalise_gaps(&line), "{:?}", line);
         prop_assert_eq!(written(&line, TextSplit { sentences, words, part, context }), whole);
     }
 }
@@ -160,7 +160,7 @@ fn every_character_passes_after_a_gap() {
     let mut count = 0;
     for c in ('\0'..=char::MAX).filter(|c| *c != '\n') {
         let line = format!("ice {c}melts. {c}Snow {c} falls {c}");
-        assert_eq!(read_back(&written(&line, split)).expect("passes"), plain(&line), "{c:?}");
+        assert_eq!(read_back(&written(&line, split)).expect("passes"), normalise_gaps(&line), "{c:?}");
         count += 1;
     }
     assert_eq!(count, 0x11_0000 - 0x800 - 1);
