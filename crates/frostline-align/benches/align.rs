@@ -26,16 +26,16 @@ fn main() {
     }
 }
 
-/// Prints the speeds on a treebank beside the ratios that are aimed at.
+/// Prints the speeds on a treebank next to the target ratios.
 fn compare(folder: &Path, train: &Path, targets: [f64; 3]) {
     let sentences: Vec<Vec<String>> = read_conllu(train).into_iter().map(|s| s.forms).collect();
-    let raw: Vec<Vec<&str>> = borrowed(&sentences);
+    let raw: Vec<Vec<&str>> = borrow_words(&sentences);
     // The plain tokenizer gets forms that are already lowercased: its time is tokenising only.
     let lowered: Vec<Vec<String>> =
         sentences.iter().map(|words| words.iter().map(|w| lowercase(w).into_owned()).collect()).collect();
-    let lowered: Vec<Vec<&str>> = borrowed(&lowered);
+    let lowered: Vec<Vec<&str>> = borrow_words(&lowered);
 
-    let (bare, load_bare) = timed(|| bare(folder));
+    let (bare, load_bare) = timed(|| load_plain_tokenizer(folder));
     let (loaded, load_ours) = timed(|| Aligner::from_folder(folder).expect("loads"));
     let options = AlignOptions { lowercase: true, ..AlignOptions::default() };
     let cached = loaded.with_options(options).expect("options fit");
@@ -78,7 +78,7 @@ fn compare(folder: &Path, train: &Path, targets: [f64; 3]) {
     println!("{words} words, {} forms in the cache", cached.cached_words());
 }
 
-fn bare(folder: &Path) -> Tokenizer {
+fn load_plain_tokenizer(folder: &Path) -> Tokenizer {
     let mut bare = Tokenizer::from_file(folder.join("tokenizer.json")).expect("loads");
     let truncation = TruncationParams { max_length: 128, ..TruncationParams::default() };
     bare.with_padding(None);
@@ -86,7 +86,7 @@ fn bare(folder: &Path) -> Tokenizer {
     bare
 }
 
-fn borrowed(sentences: &[Vec<String>]) -> Vec<Vec<&str>> {
+fn borrow_words(sentences: &[Vec<String>]) -> Vec<Vec<&str>> {
     sentences.iter().map(|words| words.iter().map(String::as_str).collect()).collect()
 }
 

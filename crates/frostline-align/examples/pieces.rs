@@ -1,6 +1,6 @@
-//! Splits words into subwords and marks with `*` the position that carries each word's label:
-//! `cargo run -p frostline-align --example pieces -- TOKENIZER_FOLDER The ice melts .` Without arguments it uses a
-//! vocabulary of its own.
+//! Splits words into subwords and marks with `*` the position that carries each word's label: `cargo run -p
+//! frostline-align --example pieces -- TOKENIZER_FOLDER The ice melts .` Without arguments it uses a built-in
+//! vocabulary.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ fn main() -> Result<(), AlignError> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first() {
         Some((folder, words)) if !folder.starts_with('-') => {
-            print!("{}", shown(&Aligner::from_folder(Path::new(folder))?, words)?);
+            print!("{}", describe_alignment(&Aligner::from_folder(Path::new(folder))?, words)?);
         }
-        _ => print!("{}", own()?),
+        _ => print!("{}", write_own_tokenizer()?),
     }
     Ok(())
 }
 
-fn own() -> Result<String, AlignError> {
+fn write_own_tokenizer() -> Result<String, AlignError> {
     let words = ["The", "frostline", "\u{200b}", "thaws", "."].map(String::from);
-    shown(&Aligner::from_vocab(OWN, &VocabOptions::default())?, &words)
+    describe_alignment(&Aligner::from_vocab(OWN, &VocabOptions::default())?, &words)
 }
 
-/// A line for each position, then what became of words without one.
-fn shown(aligner: &Aligner, words: &[String]) -> Result<String, AlignError> {
+/// Returns a line for each position, then a line for each word without one.
+fn describe_alignment(aligner: &Aligner, words: &[String]) -> Result<String, AlignError> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let aligned = aligner.align(&words)?;
     let mut out = String::new();
@@ -44,7 +44,7 @@ fn shown(aligner: &Aligner, words: &[String]) -> Result<String, AlignError> {
 
 #[test]
 fn each_word_has_one_position_or_is_listed() {
-    let text = own().unwrap();
+    let text = write_own_tokenizer().unwrap();
     assert_eq!(text.matches('*').count(), 4, "{text}");
     assert!(text.contains("2 * frost        frostline\n  3   ##line       frostline\n"), "{text}");
     assert!(text.ends_with("without any subword: word 3 \"\\u{200b}\"\n"), "{text}");

@@ -18,20 +18,19 @@ pub struct Aligned {
     /// The word of each position; `None` for tokens that the post-processor added. A word that is
     /// spelled like a special token is a word.
     pub word_ids: Vec<Option<u32>>,
-    /// Where words are labelled: `(position, word)`, ascending. One position per labelled word, except
+    /// If words are labelled: `(position, word)`, ascending. One position per labelled word, except
     /// under [`crate::LabelPolicy::All`].
     pub label_positions: Vec<(u32, u32)>,
     /// Words whose label position was cut off, ascending.
     pub truncated: Vec<u32>,
-    /// Words without any subword (empty, or nothing but control or zero-width characters),
-    /// ascending.
+    /// Words without any subword (empty, or only control or zero-width characters), ascending.
     pub vanished: Vec<u32>,
     /// Subwords that were cut off; 0 in a window, since another one has them.
     pub cut: u32,
 }
 
 impl Aligned {
-    /// The number of words with at least one label position here.
+    /// Returns the number of words with at least one label position here.
     #[must_use]
     pub fn labelled(&self) -> usize {
         let mut count = 0;
@@ -43,8 +42,8 @@ impl Aligned {
         count
     }
 
-    /// One label per position: `of_word[w]` at the label positions of word `w`, [`NO_LABEL`]
-    /// elsewhere. In `of_word`, a word without a tag is [`NO_LABEL`], too.
+    /// One label per position: `of_word[w]` at the label positions of word `w`, [`NO_LABEL`] at all others. In
+    /// `of_word`, a word without a tag is [`NO_LABEL`], too.
     ///
     /// # Panics
     /// If `of_word` has no entry for a word that is labelled here.
@@ -58,7 +57,7 @@ impl Aligned {
     }
 }
 
-/// The label of every word: its tag's index in `list`, and [`NO_LABEL`] for the tag `_`, with which
+/// Returns the label of every word: its tag's index in `list`, and [`NO_LABEL`] for the tag `_`, with which
 /// CoNLL-U marks a missing value.
 ///
 /// ```
@@ -109,8 +108,8 @@ pub struct CanonicalLine<'a> {
 }
 
 impl CanonicalLine<'_> {
-    /// The line without its newline: keys in this order, no spaces, UTF-8 without `\u` escapes
-    /// (except for control characters, which JSON requires to be escaped).
+    /// Returns the line without its newline: keys in this order, no spaces, UTF-8 without `\u` escapes (except
+    /// for control characters, which JSON requires to be escaped).
     ///
     /// # Errors
     /// If a labelled word has no entry in `labels`.

@@ -6,8 +6,8 @@ use tokenizers::{
 };
 
 use crate::cache::WordCache;
-use crate::guard::guarded;
-use crate::windows::{best_window, cut, label_subwords, word_ranges};
+use crate::guard::catch_panic;
+use crate::windows::{best_window, cut_windows, label_subwords, word_ranges};
 use crate::wordpiece::AsciiWordPiece;
 use crate::{AlignError, AlignOptions, Aligned, lowercase};
 
@@ -16,7 +16,7 @@ use crate::{AlignError, AlignOptions, Aligned, lowercase};
 /// It can be shared by threads: aligning needs only `&self`, and all threads share the word cache.
 pub struct Aligner {
     pub(crate) tokenizer: Tokenizer,
-    /// What tokenizes most words in its place, where it is BERT's.
+    /// Tokenizes most words instead of the library, if the tokenizer is BERT's.
     ascii: Option<AsciiWordPiece>,
     /// The special tokens that the post-processor adds before and after a sentence.
     pub(crate) prefix: Vec<u32>,
@@ -31,16 +31,15 @@ impl Aligner {
     /// Combines a tokenizer without padding, truncation and sampling with a sentence's special tokens.
     pub(crate) fn new(tokenizer: Tokenizer, prefix: Vec<u32>, suffix: Vec<u32>) -> Self {
         let cache = Some(WordCache::new());
-        let ascii = AsciiWordPiece::of(&tokenizer);
+        let ascii = AsciiWordPiece::from_tokenizer(&tokenizer);
         let options = AlignOptions::default();
         Self { tokenizer, ascii, prefix, suffix, space_before: false, options, cache }
     }
 
-    /// The same tokenizer with other settings; the word cache starts empty.
+    /// Returns the same tokenizer with other settings; the word cache starts empty.
     ///
     /// # Errors
-    /// If `max_length` leaves no room beside the special tokens, or `stride` is not below that
-    /// room.
+    /// If `max_length` leaves no room next to the special tokens, or `stride` is not below this room.
     pub fn with_options(mut self, options: AlignOptions) -> Result<Self, AlignError> {
         let specials = self.special_count();
         let max_length = options.max_length;
@@ -63,13 +62,13 @@ impl Aligner {
         self
     }
 
-    /// The same aligner with every word tokenized by the library.
+    /// Returns an aligner for which the library tokenizes every word.
     #[cfg(test)]
     pub(crate) fn by_library(self) -> Self {
         Self { ascii: None, ..self }
     }
 
-    /// The current settings.
+    /// Returns the current settings.
     #[must_use]
     pub fn options(&self) -> &AlignOptions {
         &self.options
@@ -78,12 +77,12 @@ impl Aligner {
     /// Aligns one sentence, truncating it at `max_length`.
     ///
     /// # Errors
-    /// If the tokenizer fails on a word, such as an unknown word where the vocabulary has no token
+    /// If the tokenizer fails on a word, such as an unknown word if the vocabulary has no token
     /// for unknown words.
     pub fn align(&self, words: &[&str]) -> Result<Aligned, AlignError> {
-        let pieces = self.pieces(words)?;
-        let kept = 0..pieces.ids.len().min(self.room());
-        let mut aligned = self.window(&pieces, &kept);
+        let pieces = self.split_words(words)?;
+        let kept = 0..pieces.ids.len().min(self.subwords_per_window());
+        let mut aligned = self.window_of(&pieces, &kept);
         aligned.cut = (pieces.ids.len() - kept.end) as u32;
         aligned.vanished = pieces.vanished;
         for (word, range) in word_ranges(&pieces.words) {
@@ -107,14 +106,14 @@ impl Aligner {
     /// Under [`crate::LabelPolicy::All`] a word longer than a window is labelled in one window only.
     ///
     /// # Errors
-    /// As [`Self::align`].
+    /// See [`Self::align`].
     pub fn align_windows(&self, words: &[&str]) -> Result<Vec<Aligned>, AlignError> {
         let Some(stride) = self.options.stride else {
             return Ok(vec![self.align(words)?]);
         };
-        let pieces = self.pieces(words)?;
-        let ranges = cut(pieces.ids.len(), self.room(), stride);
-        let mut windows: Vec<_> = ranges.iter().map(|kept| self.window(&pieces, kept)).collect();
+        let pieces = self.split_words(words)?;
+        let ranges = cut_windows(pieces.ids.len(), self.subwords_per_window(), stride);
+        let mut windows: Vec<_> = ranges.iter().map(|kept| self.window_of(&pieces, kept)).collect();
         for (word, range) in word_ranges(&pieces.words) {
             let labelled = label_subwords(self.options.labels, &range);
             let at_window = best_window(&ranges, &labelled, pieces.ids.len());
@@ -128,28 +127,28 @@ impl Aligner {
         Ok(windows)
     }
 
-    /// The tokens of `ids`, for display; an id outside the vocabulary is shown as `<id 7>`.
+    /// Returns the tokens of `ids`, for display; an id outside the vocabulary is shown as `<id 7>`.
     #[must_use]
     pub fn tokens(&self, ids: &[u32]) -> Vec<String> {
         let show = |&id| self.tokenizer.id_to_token(id).unwrap_or_else(|| format!("<id {id}>"));
         ids.iter().map(show).collect()
     }
 
-    /// The id of a token such as `"[MASK]"`, if the vocabulary has it.
+    /// Returns the id of a token such as `"[MASK]"`, if the vocabulary has it.
     #[must_use]
     pub fn id_of(&self, token: &str) -> Option<u32> {
         self.tokenizer.token_to_id(token)
     }
 
-    /// The number of tokens in the vocabulary, including added ones. Ids may have gaps: size an
+    /// Returns the number of tokens in the vocabulary, including added ones. Ids may have gaps: size an
     /// embedding table by the encoder's own configuration.
     #[must_use]
     pub fn vocab_size(&self) -> usize {
         self.tokenizer.get_vocab_size(true)
     }
 
-    /// The largest id that an alignment can have: of the vocabulary, added tokens and special tokens. An encoder needs a
-    /// word table with more rows than that.
+    /// Returns the largest id that an alignment can have: of the vocabulary, added tokens and special tokens.
+    /// An encoder needs a word table with more rows than that.
     #[must_use]
     pub fn largest_id(&self) -> u32 {
         let vocabulary = self.tokenizer.get_vocab(true).into_values().max();
@@ -157,8 +156,8 @@ impl Aligner {
         vocabulary.max(special).unwrap_or(0)
     }
 
-    /// The settings of BERT's normaliser as they are applied, under their keys in `tokenizer_config.json`; `None` for
-    /// another normaliser.
+    /// Returns the settings of BERT's normaliser as they are applied, under their keys in
+    /// `tokenizer_config.json`; `None` for another normaliser.
     #[must_use]
     pub fn bert_settings(&self) -> Option<[(&'static str, Option<bool>); 3]> {
         let Some(NormalizerWrapper::BertNormalizer(normalizer)) = self.tokenizer.get_normalizer() else {
@@ -171,36 +170,37 @@ impl Aligner {
         ])
     }
 
-    /// The special tokens before every sentence, such as `[CLS]`.
+    /// Returns the special tokens before every sentence, such as `[CLS]`.
     #[must_use]
     pub fn prefix_ids(&self) -> &[u32] {
         &self.prefix
     }
 
-    /// The special tokens after every sentence, such as `[SEP]`.
+    /// Returns the special tokens after every sentence, such as `[SEP]`.
     #[must_use]
     pub fn suffix_ids(&self) -> &[u32] {
         &self.suffix
     }
 
-    /// The number of special tokens in every window.
+    /// Returns the number of special tokens in every window.
     #[must_use]
     pub fn special_count(&self) -> usize {
         self.prefix.len() + self.suffix.len()
     }
 
-    /// The number of distinct forms in the word cache, which holds only words that the tokenizer library tokenized.
+    /// Returns the number of distinct forms in the word cache, which holds only words that the tokenizer
+    /// library tokenized.
     #[must_use]
     pub fn cached_words(&self) -> usize {
         self.cache.as_ref().map_or(0, WordCache::len)
     }
 
-    fn room(&self) -> usize {
+    fn subwords_per_window(&self) -> usize {
         self.options.max_length - self.special_count()
     }
 
-    /// The subwords `kept` between the special tokens, without label positions.
-    fn window(&self, pieces: &Pieces, kept: &std::ops::Range<usize>) -> Aligned {
+    /// Returns the subwords `kept` between the special tokens, without label positions.
+    fn window_of(&self, pieces: &Pieces, kept: &std::ops::Range<usize>) -> Aligned {
         let mut ids = Vec::with_capacity(kept.len() + self.special_count());
         ids.extend_from_slice(&self.prefix);
         ids.extend_from_slice(&pieces.ids[kept.clone()]);
@@ -212,8 +212,8 @@ impl Aligner {
         Aligned { ids, word_ids, ..Aligned::default() }
     }
 
-    /// All subwords of a sentence, each with its word.
-    fn pieces(&self, words: &[&str]) -> Result<Pieces, AlignError> {
+    /// Returns all subwords of a sentence, each with its word.
+    fn split_words(&self, words: &[&str]) -> Result<Pieces, AlignError> {
         let mut pieces = Pieces::default();
         for (word, form) in words.iter().enumerate() {
             let before = pieces.ids.len();
@@ -242,16 +242,16 @@ impl Aligner {
         }
         let before = ids.len();
         self.guarded_tokenize(form, ids)?;
-        cache.put(form, &ids[before..]);
+        cache.store_ids(form, &ids[before..]);
         Ok(())
     }
 
-    /// The ids of one word; a panic of the tokenizer library is an error.
+    /// Returns the ids of one word; a panic of the tokenizer library is an error.
     fn guarded_tokenize(&self, form: &str, ids: &mut Vec<u32>) -> TkResult<()> {
-        guarded(|| self.tokenize(form, ids)).map_err(TkError::from)?
+        catch_panic(|| self.tokenize(form, ids)).map_err(TkError::from)?
     }
 
-    /// The steps of `Tokenizer::encode` on one pre-tokenised word, without offsets and token strings.
+    /// Returns the steps of `Tokenizer::encode` on one pre-tokenised word, without offsets and token strings.
     fn tokenize(&self, form: &str, ids: &mut Vec<u32>) -> TkResult<()> {
         let form = if self.options.lowercase { lowercase(form) } else { form.into() };
         let tokenizer = &self.tokenizer;

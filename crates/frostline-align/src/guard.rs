@@ -9,11 +9,11 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The result of a call of the tokenizer library.
+/// Returns the result of a call of the tokenizer library.
 ///
 /// # Errors
-/// If the library panicked: what it said, in one line.
-pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+/// If the library panicked: its message, in one line.
+pub(crate) fn catch_panic<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     install_hook();
     let outer = GUARDED.replace(true);
     // The tokenizer is not used again after a panic while it was made, and `&Tokenizer` changes only caches behind
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_one_line_and_a_result_passes() {
-        assert_eq!(guarded(|| 7), Ok(7));
-        let failed = guarded(|| -> u32 { panic!("index 3\nof 2") });
+        assert_eq!(catch_panic(|| 7), Ok(7));
+        let failed = catch_panic(|| -> u32 { panic!("index 3\nof 2") });
         let line = "the tokenizer library failed on it (index 3); the file is probably damaged".to_string();
         assert_eq!(failed, Err(line));
         assert!(!GUARDED.get());

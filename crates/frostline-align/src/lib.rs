@@ -1,11 +1,11 @@
 #![doc = include_str!("../README.md")]
 //!
 //! ## Map
-//! `load`, `json` and `vocab` load a tokenizer; `aligner` aligns; `windows` splits long sentences and
-//! finds label positions; `wordpiece` tokenizes what is in ASCII, where the tokenizer is BERT's; `cache` is the word
-//! cache for what the library tokenizes; `guard` catches its panics; `aligned` is the result and its canonical line;
-//! `options` and `error` hold the settings and the error type. Only [`Aligner::from_folder`] opens
-//! files; nothing reads a clock or a random source.
+//! `load`, `json` and `vocab` load a tokenizer; `aligner` aligns; `windows` splits long sentences and finds
+//! label positions; `wordpiece` tokenizes words in ASCII, if the tokenizer is BERT's; `cache` is the word cache
+//! for words tokenized by the library; `guard` catches its panics; `aligned` is the result and its canonical
+//! line; `options` and `error` contain the settings and the error type. Only [`Aligner::from_folder`] opens
+//! files; the crate reads no clock and no random source.
 #![forbid(unsafe_code)]
 
 mod aligned;

@@ -11,12 +11,12 @@ use tokenizers::{
     PreTokenizedString, PreTokenizer as _, PreTokenizerWrapper, Token, Tokenizer,
 };
 
-use crate::guard::guarded;
+use crate::guard::catch_panic;
 use crate::json::read_tokenizer;
 use crate::vocab::{ClassSettings, bert_tokenizer};
 use crate::{AlignError, Aligner, VocabOptions};
 
-/// The largest file of a tokenizer that is read; those of vocabularies of 250,000 tokens have 20 MiB.
+/// Maximum size of a tokenizer's file; files for vocabularies of 250,000 tokens have 20 MiB.
 ///
 /// # Units
 /// Bytes.
@@ -29,11 +29,11 @@ impl Aligner {
     /// Loads the tokenizer of a Hugging Face model folder: `tokenizer.json`, or else `vocab.txt`
     /// with the settings of `tokenizer_config.json`.
     ///
-    /// As in `AutoTokenizer`, the `do_lower_case`, `strip_accents` and `tokenize_chinese_chars` of
-    /// `tokenizer_config.json` override the BERT normaliser of `tokenizer.json`. If `tokenizer_class`
-    /// is a BERT class, missing keys have that class's defaults; if there is no `tokenizer_class`,
-    /// only the keys that are present count; with any other class, none does. The classes of XLM-R, CamemBERT
-    /// and ALBERT split words at white space first, so a word that is normalised to white space has no subword.
+    /// Like `AutoTokenizer`, this lets the `do_lower_case`, `strip_accents` and `tokenize_chinese_chars` of
+    /// `tokenizer_config.json` override the BERT normaliser of `tokenizer.json`. If `tokenizer_class` is a BERT
+    /// class, missing keys have that class's defaults; if there is no `tokenizer_class`, only the keys that are
+    /// present count; with any other class, none does. The classes of XLM-R, CamemBERT and ALBERT split words
+    /// at white space first, so a word that is normalised to white space has no subword.
     ///
     /// # Errors
     /// If neither file exists, one cannot be read, or it is not a tokenizer; see also
@@ -55,21 +55,21 @@ impl Aligner {
         let text = std::str::from_utf8(&bytes).map_err(|e| format_error(&origin, &e))?;
         let options: VocabOptions =
             serde_json::from_slice(&config_bytes).map_err(|e| format_error(&config, &e))?;
-        make(&origin, || bert_tokenizer(text, &options, &origin))
+        build_aligner(&origin, || bert_tokenizer(text, &options, &origin))
     }
 
-    /// Loads the bytes of a `tokenizer.json`. Padding, truncation and sampling (BPE dropout, Unigram
-    /// alpha) that the file sets are cleared: an alignment depends on the words and the options only.
-    /// Where the pre-tokenizer is `ByteLevel`, as in RoBERTa, `add_prefix_space` is set whatever the
-    /// file says, which Hugging Face requires with `is_split_into_words`. Where the space before a word is part
-    /// of its first subword in another way, as in EuroBERT and Gemma, every word is encoded with a space before it.
+    /// Loads the bytes of a `tokenizer.json`. Padding, truncation and sampling (BPE dropout, Unigram alpha) in
+    /// the file are cleared: an alignment depends only on the words and the options. If the pre-tokenizer is
+    /// `ByteLevel`, as in RoBERTa, `add_prefix_space` is always set, which Hugging Face requires with
+    /// `is_split_into_words`. If the space before a word is part of its first subword in another way, as in
+    /// EuroBERT and Gemma, every word is encoded with a space before it.
     ///
     /// # Errors
     /// If the bytes are not a tokenizer, or its post-processor does not insert a sentence exactly
     /// once among its special tokens.
     pub fn from_bytes(tokenizer_json: &[u8]) -> Result<Self, AlignError> {
         let origin = "tokenizer.json";
-        make(origin, || read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e)))
+        build_aligner(origin, || read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e)))
     }
 
     /// Loads the bytes of a `tokenizer.json` and of its `tokenizer_config.json`, as [`Self::from_folder`] does.
@@ -85,7 +85,7 @@ impl Aligner {
     /// # Errors
     /// If the vocabulary lacks the unknown, the classifier or the separator token.
     pub fn from_vocab(vocab: &str, options: &VocabOptions) -> Result<Self, AlignError> {
-        make("vocabulary", || bert_tokenizer(vocab, options, "vocabulary"))
+        build_aligner("vocabulary", || bert_tokenizer(vocab, options, "vocabulary"))
     }
 }
 
@@ -98,14 +98,14 @@ fn from_named(
 ) -> Result<Aligner, AlignError> {
     let settings: ClassSettings =
         serde_json::from_slice(tokenizer_config).map_err(|e| format_error(config, &e))?;
-    make(origin, || {
+    build_aligner(origin, || {
         let mut tokenizer = read_tokenizer(tokenizer_json).map_err(|e| format_error(origin, &e))?;
-        settings.apply(&mut tokenizer).map_err(|e| format_error(config, &e))?;
+        settings.apply_to(&mut tokenizer).map_err(|e| format_error(config, &e))?;
         Ok(tokenizer)
     })
 }
 
-/// The file's bytes; `None` if it does not exist.
+/// Returns the file's bytes; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
     match frostline_files::read(path, MOST_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -116,14 +116,14 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
 
 /// Makes an aligner of a tokenizer. All calls of the tokenizer library that a file decides on are in here and in
 /// `Aligner::tokenize`.
-fn make(
+fn build_aligner(
     origin: &str,
     tokenizer: impl FnOnce() -> Result<Tokenizer, AlignError>,
 ) -> Result<Aligner, AlignError> {
-    guarded(|| {
+    catch_panic(|| {
         let tokenizer = tokenizer()?;
         check_growth(&tokenizer).map_err(|reason| format_error(origin, &reason))?;
-        deterministic(tokenizer, origin)
+        make_deterministic(tokenizer, origin)
     })
     .map_err(|reason| format_error(origin, &reason))?
 }
@@ -131,38 +131,38 @@ fn make(
 /// Checks that a normalizer cannot make a short word so long that it fills the memory: each replacement in a sequence
 /// multiplies the length.
 fn check_growth(tokenizer: &Tokenizer) -> Result<(), String> {
-    match tokenizer.get_normalizer().map_or(1, growth) {
+    match tokenizer.get_normalizer().map_or(1, longest_expansion) {
         0..=MOST_GROWTH => Ok(()),
         _ => Err(format!("its normalizer may make a word more than {MOST_GROWTH} times as long")),
     }
 }
 
-/// How many times as long a normalizer may make a text, except for normal forms of Unicode.
-fn growth(normalizer: &NormalizerWrapper) -> u64 {
+/// Returns how many times as long a normalizer may make a text, except for normal forms of Unicode.
+fn longest_expansion(normalizer: &NormalizerWrapper) -> u64 {
     match normalizer {
         // A pattern that matches the empty text adds the content at every place.
         NormalizerWrapper::Replace(replace) => replace.content.len() as u64 + 1,
         NormalizerWrapper::Prepend(prepend) => prepend.prepend.len() as u64 + 1,
         NormalizerWrapper::Sequence(all) => {
-            all.as_ref().iter().map(growth).fold(1, |product, one| product.saturating_mul(one))
+            all.as_ref().iter().map(longest_expansion).fold(1, |product, one| product.saturating_mul(one))
         }
         _ => 1,
     }
 }
 
-fn deterministic(mut tokenizer: Tokenizer, origin: &str) -> Result<Aligner, AlignError> {
+fn make_deterministic(mut tokenizer: Tokenizer, origin: &str) -> Result<Aligner, AlignError> {
     without_sampling(&mut tokenizer);
     with_prefix_space(&mut tokenizer);
-    let (prefix, suffix) = template(&tokenizer, origin)?;
+    let (prefix, suffix) = special_token_template(&tokenizer, origin)?;
     // A tokenizer that fails here fails on words too, with an error that names the word.
-    let space_before = guarded(|| marks_spaces(&tokenizer).unwrap_or(false)).unwrap_or(false);
+    let space_before = catch_panic(|| marks_spaces(&tokenizer).unwrap_or(false)).unwrap_or(false);
     let mut aligner = Aligner::new(tokenizer, prefix, suffix);
     aligner.space_before = space_before;
     Ok(aligner)
 }
 
-/// Whether a space before a word is marked in its first subword, and the tokenizer adds none by itself. Words of running
-/// text follow a space, so words on their own need one to be encoded in the same way.
+/// Returns whether a space before a word is marked in its first subword, and the tokenizer adds none by itself.
+/// Words of running text follow a space, so words on their own need one to be encoded in the same way.
 fn marks_spaces(tokenizer: &Tokenizer) -> tokenizers::Result<bool> {
     // `Ġ` is how `ByteLevel` writes the byte of a space; `▁` is SentencePiece's.
     let is_marked = |text: &str| -> tokenizers::Result<bool> {
@@ -207,9 +207,9 @@ fn without_sampling(tokenizer: &mut Tokenizer) {
     tokenizer.with_model(model);
 }
 
-/// The special tokens around one sentence, found by passing a sentence of one marked token through
-/// the post-processor: tokens that belong to no word are special.
-fn template(tokenizer: &Tokenizer, origin: &str) -> Result<(Vec<u32>, Vec<u32>), AlignError> {
+/// Returns the special tokens around one sentence, found by passing a sentence of one marked token through the
+/// post-processor: tokens that belong to no word are special.
+fn special_token_template(tokenizer: &Tokenizer, origin: &str) -> Result<(Vec<u32>, Vec<u32>), AlignError> {
     let marked = Token { id: 0, value: "x".to_owned(), offsets: (0, 1) };
     let mut sentence = Encoding::from_tokens(vec![marked], 0);
     sentence.get_word_ids_mut()[0] = Some(0);

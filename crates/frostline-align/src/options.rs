@@ -16,7 +16,7 @@ pub enum LabelPolicy {
     All,
 }
 
-/// How words are turned into positions.
+/// Settings for turning words into positions.
 ///
 /// ```
 /// use frostline_align::{AlignOptions, LabelPolicy};

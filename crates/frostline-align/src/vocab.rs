@@ -48,7 +48,8 @@ pub struct VocabOptions {
     pub mask_token: Option<SpecialToken>,
 }
 
-/// Reads `tokenizer_config.json`; an error where it is that of another class than BERT's, which would split words in another way.
+/// Reads `tokenizer_config.json`. A class other than BERT's is an error, since it would split words in another
+/// way.
 impl<'de> Deserialize<'de> for VocabOptions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let config = Value::deserialize(deserializer)?;
@@ -89,7 +90,7 @@ impl Default for VocabOptions {
 pub struct SpecialToken(String);
 
 impl SpecialToken {
-    /// The token itself.
+    /// Returns the token itself.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -170,7 +171,7 @@ pub(crate) fn bert_tokenizer(
     Ok(tokenizer)
 }
 
-/// The settings in `tokenizer_config.json` that change what `tokenizer.json` says, and the class that they are of.
+/// The settings in `tokenizer_config.json` that override `tokenizer.json`, and the tokenizer's class.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ClassSettings(Map<String, Value>);
@@ -191,21 +192,21 @@ impl ClassSettings {
     /// The classes that split at white space before `Metaspace`.
     const SPLIT_AT_SPACES: [&str; 3] = ["AlbertTokenizer", "CamembertTokenizer", "XLMRobertaTokenizer"];
 
-    /// Whether a class is among these, in Python or in Rust.
+    /// Returns whether a class is among these, in Python or in Rust.
     fn is_among(class: &str, classes: &[&str]) -> bool {
         classes.contains(&class.strip_suffix("Fast").unwrap_or(class))
     }
 
-    /// Whether a class is one of BERT's.
+    /// Returns whether a class is one of BERT's.
     fn is_bert(class: &str) -> bool {
         Self::is_among(class, &Self::BERT)
     }
 
-    /// Applies the settings where Hugging Face would.
+    /// Applies the settings in the same cases as Hugging Face.
     ///
     /// # Source
     /// The classes of transformers 5.23.0.
-    pub(crate) fn apply(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
+    pub(crate) fn apply_to(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
         let class = self.0.get("tokenizer_class").and_then(Value::as_str);
         if let Some(PreTokenizerWrapper::Metaspace(marks)) = tokenizer.get_pre_tokenizer()
             && class.is_some_and(|class| Self::is_among(class, &Self::SPLIT_AT_SPACES))

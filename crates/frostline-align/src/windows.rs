@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::LabelPolicy;
 
-/// The subword range of every word with subwords, in order: `(word, range)`.
+/// Returns the subword range of every word with subwords, in order: `(word, range)`.
 pub(crate) fn word_ranges(words: &[u32]) -> Vec<(u32, Range<usize>)> {
     let mut ranges: Vec<(u32, Range<usize>)> = Vec::new();
     for (at, &word) in words.iter().enumerate() {
@@ -17,7 +17,7 @@ pub(crate) fn word_ranges(words: &[u32]) -> Vec<(u32, Range<usize>)> {
     ranges
 }
 
-/// The subwords of a word that should carry its label.
+/// Returns the subwords of a word that should carry its label.
 pub(crate) fn label_subwords(policy: LabelPolicy, range: &Range<usize>) -> Range<usize> {
     match policy {
         LabelPolicy::First => range.start..range.start + 1,
@@ -31,7 +31,7 @@ pub(crate) fn label_subwords(policy: LabelPolicy, range: &Range<usize>) -> Range
 ///
 /// # Source
 /// The same ranges that Hugging Face `tokenizers` returns as overflow when it truncates on the right.
-pub(crate) fn cut(len: usize, room: usize, stride: usize) -> Vec<Range<usize>> {
+pub(crate) fn cut_windows(len: usize, room: usize, stride: usize) -> Vec<Range<usize>> {
     debug_assert!(stride < room);
     let mut windows = Vec::new();
     let mut start = 0;
@@ -45,8 +45,8 @@ pub(crate) fn cut(len: usize, room: usize, stride: usize) -> Vec<Range<usize>> {
     }
 }
 
-/// The window that labels a word: the one that contains most of its label positions, then the one
-/// with the most context on the shorter side, then the earlier one.
+/// Returns the window that labels a word: the window with most of its label positions, then with the most
+/// context on the shorter side, then the earlier one.
 pub(crate) fn best_window(windows: &[Range<usize>], labelled: &Range<usize>, len: usize) -> usize {
     let first = windows.partition_point(|w| w.end <= labelled.start);
     let mut best = (first, (0, 0));
@@ -72,15 +72,15 @@ mod tests {
 
     #[test]
     fn windows_overlap_by_the_stride_and_reach_the_end() {
-        assert_eq!(cut(10, 4, 1), [0..4, 3..7, 6..10]);
-        assert_eq!(cut(11, 4, 0), [0..4, 4..8, 8..11]);
-        assert_eq!(cut(4, 4, 3), vec![0..4; 1]);
-        assert_eq!(cut(0, 4, 3), vec![0..0; 1]);
+        assert_eq!(cut_windows(10, 4, 1), [0..4, 3..7, 6..10]);
+        assert_eq!(cut_windows(11, 4, 0), [0..4, 4..8, 8..11]);
+        assert_eq!(cut_windows(4, 4, 3), vec![0..4; 1]);
+        assert_eq!(cut_windows(0, 4, 3), vec![0..0; 1]);
     }
 
     #[test]
     fn a_word_is_labelled_where_its_context_is_widest() {
-        let windows = cut(16, 8, 4); // 0..8, 4..12, 8..16
+        let windows = cut_windows(16, 8, 4); // 0..8, 4..12, 8..16
         assert_eq!(best_window(&windows, &(5..6), 16), 0);
         assert_eq!(best_window(&windows, &(6..7), 16), 1);
         assert_eq!(best_window(&windows, &(15..16), 16), 2);

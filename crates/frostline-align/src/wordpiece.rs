@@ -1,5 +1,5 @@
-//! BERT's tokenization of words in ASCII, as nearly all of English are: what the tokenizer library gives, without its
-//! normalised strings, offsets and token texts.
+//! BERT's tokenization of words in ASCII, which covers nearly all of English. It gives the same ids as the
+//! tokenizer library, without normalised strings, offsets and token texts.
 
 use ahash::RandomState;
 use tokenizers::{Model, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, Tokenizer};
@@ -30,18 +30,19 @@ struct Tokens {
 }
 
 impl AsciiWordPiece {
-    /// What `tokenizer` does with words in ASCII; nothing where it is not BERT's, or has added tokens beyond ASCII.
-    pub(crate) fn of(tokenizer: &Tokenizer) -> Option<Self> {
+    /// Returns the tokenization of words in ASCII by `tokenizer`; `None` if it is not BERT's, or has added
+    /// tokens beyond ASCII.
+    pub(crate) fn from_tokenizer(tokenizer: &Tokenizer) -> Option<Self> {
         let ModelWrapper::WordPiece(model) = tokenizer.get_model() else { return None };
         let NormalizerWrapper::BertNormalizer(normalizer) = tokenizer.get_normalizer()? else { return None };
         let PreTokenizerWrapper::BertPreTokenizer(_) = tokenizer.get_pre_tokenizer()? else { return None };
         let added = tokenizer.get_added_vocabulary();
         let mut begins_added = [false; 256];
         for (&id, token) in added.get_added_tokens_decoder() {
-            // The library looks for what it has as the text of this id, which may be another than the token's.
+            // The library searches for its own text of this id, which may differ from the token's.
             let texts = [token.content.clone(), added.simple_id_to_token(id).unwrap_or_default()];
             for text in texts.iter().map(String::as_bytes) {
-                if text.is_empty() || !text.iter().all(plain) {
+                if text.is_empty() || !text.iter().all(is_printable_ascii) {
                     return None;
                 }
                 begins_added[usize::from(text[0].to_ascii_lowercase())] = true;
@@ -62,10 +63,10 @@ impl AsciiWordPiece {
         })
     }
 
-    /// Adds the ids of a word; or nothing, with the answer false, where the library has to tokenize it: beyond ASCII, with
-    /// control characters, or where an added token may be in it.
+    /// Adds the ids of a word. Returns false and adds nothing if the library has to tokenize the word: beyond
+    /// ASCII, with control characters, or possibly with an added token.
     pub(crate) fn push(&self, form: &str, lowercase: bool, ids: &mut Vec<u32>) -> bool {
-        let own = |byte: &u8| plain(byte) && !self.begins_added[usize::from(*byte)];
+        let own = |byte: &u8| is_printable_ascii(byte) && !self.begins_added[usize::from(*byte)];
         if form.is_empty() || !form.as_bytes().iter().all(own) {
             return false;
         }
@@ -77,7 +78,7 @@ impl AsciiWordPiece {
         true
     }
 
-    /// Adds the tokens of a part of a word, or the unknown token where it has none.
+    /// Adds the tokens of a part of a word, or the unknown token if it has none.
     fn push_part(&self, part: &[u8], ids: &mut Vec<u32>) {
         let before = ids.len();
         if part.len() > self.most_bytes || !self.push_longest(part, ids) {
@@ -86,7 +87,7 @@ impl AsciiWordPiece {
         }
     }
 
-    /// Adds the longest tokens from the left, and says whether they cover all of it.
+    /// Adds the longest tokens from the left, and returns whether they cover the whole word.
     fn push_longest(&self, mut rest: &[u8], ids: &mut Vec<u32>) -> bool {
         let mut tokens = &self.first;
         while let Some((length, id)) = tokens.longest_at_start(rest) {
@@ -98,7 +99,7 @@ impl AsciiWordPiece {
 }
 
 /// Printable ASCII, which normalisation changes at most in its case.
-fn plain(byte: &u8) -> bool {
+fn is_printable_ascii(byte: &u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
@@ -112,7 +113,7 @@ impl Tokens {
         Self { ids, longest }
     }
 
-    /// The longest token that `text` begins with, by its length and id.
+    /// Returns the longest token that `text` begins with, by its length and id.
     fn longest_at_start(&self, text: &[u8]) -> Option<(usize, u32)> {
         let mut lengths = (1..=text.len().min(self.longest)).rev();
         lengths.find_map(|length| Some((length, *self.ids.get(&text[..length])?)))
@@ -149,12 +150,12 @@ mod tests {
         prefix: &'static str,
         most: usize,
         added: String,
-        /// Of the added token: a single word, normalised, with the space around it.
+        /// Flags of the added token: a single word, normalised, with the space around it.
         flags: [bool; 3],
     }
 
     prop_compose! {
-        fn like()(
+        fn tokenizer_variants()(
             [lowercase, clean_text] in any::<[bool; 2]>(),
             prefix in prop::sample::select(vec!["##", "##", "", "a"]),
             most in prop::sample::select(vec![100, 100, 3, 0]),
@@ -165,7 +166,7 @@ mod tests {
         }
     }
 
-    /// An aligner without the word cache.
+    /// Returns an aligner without the word cache.
     fn aligner(like: &Like) -> Aligner {
         let mut tokenizer = bert(like.lowercase);
         let vocabulary: AHashMap<String, u32> =
@@ -198,7 +199,7 @@ mod tests {
         #[test]
         fn words_have_the_subwords_of_the_library(
             words in prop::collection::vec(word(), 1..6),
-            like in like(),
+            like in tokenizer_variants(),
             lowercase in any::<bool>(),
         ) {
             let options = AlignOptions { lowercase, ..AlignOptions::default() };
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn only_words_that_the_library_must_see_are_left_to_it() {
-        let ascii = AsciiWordPiece::of(&bert(true)).expect("BERT's");
+        let ascii = AsciiWordPiece::from_tokenizer(&bert(true)).expect("BERT's");
         let mut ids = Vec::new();
         for (word, expected) in [
             ("ABAbab", Some(vec![8, 12])),

@@ -25,7 +25,7 @@ fn ids(folder: &Path, words: &[&str]) -> Vec<u32> {
 
 const VOCAB: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nA\né\ne\n中\n##中\n##a\n";
 
-/// A `tokenizer.json` over [`VOCAB`] that lowercases, pads and truncates.
+/// Returns a `tokenizer.json` over [`VOCAB`] that lowercases, pads and truncates.
 fn bert_json() -> String {
     let vocab: Vec<String> = VOCAB.lines().enumerate().map(|(i, token)| format!("{token:?}:{i}")).collect();
     format!(
@@ -199,7 +199,7 @@ fn a_word_that_cannot_be_tokenized_is_named() {
     assert!(error.starts_with("word 1 (\"b\")"), "{error}");
 }
 
-/// A `tokenizer.json` over one word with these parts.
+/// Returns a `tokenizer.json` over one word with these parts.
 fn with(normalizer: &str, pre_tokenizer: &str, post_processor: &str) -> String {
     format!(
         r#"{{"version":"1.0","added_tokens":[],"normalizer":{normalizer},"pre_tokenizer":{pre_tokenizer},

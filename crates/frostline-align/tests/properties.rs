@@ -52,7 +52,7 @@ fn settings() -> impl Strategy<Value = AlignOptions> {
     )
 }
 
-/// Checks what holds inside one window, whatever the words.
+/// Checks the properties of one window for any words.
 fn check_window(aligned: &Aligned, aligner: &Aligner) -> Result<(), TestCaseError> {
     let (before, after) = (aligner.prefix_ids(), aligner.suffix_ids());
     let n = aligned.ids.len();

@@ -1,7 +1,6 @@
-//! Comparison with the committed references that `data/make_reference.py` and `data/make_roberta.py`
-//! make with Hugging Face and Python: five BERT settings over a small vocabulary, a byte-level BPE, a
-//! Unigram and a word-level tokenizer; and tokenizers like those of RoBERTa and XLM-R. Needs only the
-//! repository.
+//! Compares with the committed references that `data/make_reference.py` and `data/make_roberta.py` generated
+//! with Hugging Face and Python: five BERT settings over a small vocabulary, a byte-level BPE, a Unigram and a
+//! word-level tokenizer; and tokenizers like RoBERTa's and XLM-R's. The test needs only the repository.
 
 mod common;
 

@@ -3,7 +3,7 @@
 
 use frostline_align::Aligner;
 
-/// A `tokenizer.json` of a BPE whose words begin with `mark`.
+/// Returns a `tokenizer.json` of a BPE whose words begin with `mark`.
 fn bpe(mark: char, around: &str) -> String {
     let vocab = r#"{"<s>":0,"</s>":1,"i":2,"c":3,"e":4,"d":5,"o":6,"n":7,"'":8,"t":9,"_":10,".":11,"1":12,"_i":13,
         "ce":14,"_ice":15,"ice":16,"_d":17,"'t":18,"_.":19,"on":20,"_1":21}"#;

@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
-/// The study's tokenizer folder.
+/// Returns the study's tokenizer folder.
 pub fn multilingual(shared: &std::path::Path) -> PathBuf {
     shared.join("models/distilbert-base-multilingual-cased")
 }
 
-/// The treebank files with reference digests: name of the split, path.
+/// Returns the treebank files with reference digests: name of the split, path.
 pub fn splits(shared: &std::path::Path) -> Vec<(String, PathBuf)> {
     let banks = [("en_ewt-ud", "UD_English-EWT"), ("pcm_nsc-ud", "UD_Naija-NSC")];
     let mut all = Vec::new();
@@ -56,7 +56,7 @@ pub fn read_conllu(path: &std::path::Path) -> Vec<TaggedSentence> {
     blocks.map(sentence).collect()
 }
 
-/// A committed file of `tests/data`.
+/// Returns a committed file of `tests/data`.
 pub fn data(name: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
