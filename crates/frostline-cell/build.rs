@@ -1,10 +1,11 @@
 //! Hashes the sources that determine results, so that a record can name the code that made it.
 //!
-//! In the workspace, and where all crates are vendored, these are the sources of every crate that computes, and `Cargo.lock`.
-//! A package from a registry stands alone. There the sources of the other crates follow from the version of this one: its
-//! manifest asks for exactly one version of each, and a registry never changes what a version contains. So there this crate's
-//! own sources and manifest are hashed. The other dependencies of such a build, which a workspace's `Cargo.lock` would pin,
-//! are not part of the hash, except those that a manifest pins exactly, as burn and gemm.
+//! In the workspace, and where all crates are vendored, these are the sources of every crate that computes, and
+//! `Cargo.lock`. A package from a registry has no workspace. The version of this crate determines the sources
+//! of the other crates: its manifest requires exactly one version of each, and a registry never changes the
+//! content of a version. So only this crate's own sources and manifest are hashed. Other dependencies of such a
+//! build, which a workspace's `Cargo.lock` would pin, are not part of the hash, unless a manifest pins them
+//! exactly, such as burn and gemm.
 
 use std::fs;
 use std::path::{Path, PathBuf};

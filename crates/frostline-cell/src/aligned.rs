@@ -24,7 +24,7 @@ pub(crate) struct AlignedTask<'a> {
 
 /// A task's view of a split, and how its sentences are cut into subwords.
 pub(crate) struct AlignedSplit<'a> {
-    /// The file in which it stands.
+    /// The path of the sentence's file.
     pub path: &'a str,
     /// `train`, `dev` or `test`.
     pub name: &'static str,
@@ -36,7 +36,7 @@ pub(crate) struct AlignedSplit<'a> {
 
 /// A sentence that cannot be aligned.
 struct Unaligned {
-    /// Its place among those asked for.
+    /// The sentence's position among the requested sentences.
     at: usize,
     source: AlignError,
 }
@@ -47,7 +47,8 @@ impl Alignments {
         Self((0..document.len()).map(|_| OnceLock::new()).collect())
     }
 
-    /// The alignments of some sentences of the document, in parallel; those known are not made again.
+    /// Returns the alignments of some sentences of the document, computed in parallel; existing alignments are
+    /// reused.
     fn of(&self, portion: &Portion, aligner: &Aligner) -> Result<Vec<Arc<Aligned>>, Unaligned> {
         let document = &portion.file.document;
         let align = |&sentence: &u32| {
@@ -63,7 +64,7 @@ impl Alignments {
         numbered.map(|(at, aligned)| aligned.map_err(|source| Unaligned { at, source })).collect()
     }
 
-    /// How many sentences are aligned.
+    /// Returns how many sentences are aligned.
     #[cfg(test)]
     pub fn known(&self) -> usize {
         self.0.iter().filter(|place| place.get().is_some()).count()
@@ -71,7 +72,7 @@ impl Alignments {
 }
 
 impl<'a> AlignedSplit<'a> {
-    /// A portion with the labels of this name; `alignments` are its document's.
+    /// Returns a portion with the labels of this name; `alignments` are its document's.
     ///
     /// # Errors
     /// Names the file and the sentence that cannot be aligned.
@@ -96,10 +97,10 @@ impl<'a> AlignedSplit<'a> {
         }
     }
 
-    /// The split as examples.
+    /// Returns the split as examples.
     ///
     /// # Errors
-    /// Names the file and the sentence that has no subword, or the split where there is no sentence.
+    /// Names the file and the sentence that has no subword, or the split if there is no sentence.
     pub fn dataset(&self, tags: &[String]) -> Result<Dataset> {
         let tagged: Vec<TaggedSentence<'_>> =
             self.sentences.iter().map(|sentence| sentence.tagged.clone()).collect();
@@ -107,8 +108,8 @@ impl<'a> AlignedSplit<'a> {
         Dataset::from_aligned(&split, &self.aligned, tags).map_err(|error| self.placed(error))
     }
 
-    /// An error with the file and, since a sentence's number among those chosen says little of its place in the
-    /// file, with the sentence's id.
+    /// Adds the file and the sentence's id to an error. The sentence's number among the chosen ones does not
+    /// show its place in the file.
     fn placed(&self, error: TrainError) -> anyhow::Error {
         let number = match error {
             TrainError::Align { number, .. } | TrainError::NoSubword { number, .. } => Some(number),

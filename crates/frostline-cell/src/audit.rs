@@ -1,8 +1,7 @@
-//! `frostline audit`: law 6 against the saved files. Every frozen tensor of a trained model must
-//! equal the encoder's own bit for bit; every one that learned must have moved.
+//! `frostline audit`: checks rule 6 of ARCHITECTURE.md on the saved files. Every frozen tensor of a trained
+//! model must equal the encoder's tensor bit for bit, and every trained tensor must have changed.
 //!
-//! It takes from the record which epochs were selected after how many steps, and does not rely on the run's own
-//! check.
+//! It reads the selected epochs and their steps from the record, and does not rely on the run's own check.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -18,14 +17,15 @@ use crate::heads::HEAD_STD;
 use crate::heads::{head_names, heads, owner};
 use crate::inputs::{self, Verified};
 
-/// What was found in the models that one cell saved; a tensor that several of them hold counts once.
+/// Result of comparing the models that one cell saved; a tensor that occurs in several models counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     /// Frozen tensors, all bit-identical.
     pub frozen: usize,
     /// Trainable tensors that moved.
     pub moved: usize,
-    /// Trainable tensors that did not move, as the record says too: their gradient was 0 in every step, or the learning rate was.
+    /// Number of trainable tensors that did not change, in agreement with the record: their gradient or the
+    /// learning rate was 0 in every step.
     pub idle: usize,
     /// Frozen tensors that changed; outside of `model/` with their folder.
     pub changed: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Auditor {
 }
 
 impl Audit {
-    /// Whether the law holds.
+    /// Returns whether the law holds.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.changed.is_empty() && self.unmoved.is_empty()
@@ -48,11 +48,11 @@ impl Audit {
 }
 
 impl Auditor {
-    /// Compares the models saved in a cell's folder with what they started from.
+    /// Compares the models saved in a cell's folder with their starting weights.
     ///
     /// # Errors
-    /// Names the folder: where there is no record, the cell failed or saved no model, the encoder's
-    /// files have changed, or a file cannot be read.
+    /// If there is no record, the cell failed or saved no model, the encoder's files have changed, or a file
+    /// cannot be read. The error names the folder.
     pub fn cell(&mut self, folder: &Path) -> Result<(Record, Audit)> {
         self.audit(folder).with_context(|| folder.display().to_string())
     }
@@ -74,15 +74,15 @@ impl Auditor {
     }
 }
 
-/// What a cell's saved models are held against.
+/// The starting weights to which a cell's saved models are compared.
 struct Standard {
     seed: u64,
     encoder: EncoderConfig,
     heads: Vec<HeadShape>,
     stages: Vec<Stage>,
-    /// Weights into which was merged what LoRA learned beside them.
+    /// Weights into which LoRA matrices were merged.
     merged: HashSet<String>,
-    /// Tensors that could learn and did not move during the run.
+    /// Trainable tensors that did not change during the run.
     idle: HashSet<String>,
     start: Box<dyn ParameterSource>,
 }
@@ -111,7 +111,7 @@ impl Standard {
         Ok(Self { seed: settings.seed, encoder, heads, stages, merged, idle, start })
     }
 
-    /// Whether a tensor must have the bits with which it started.
+    /// Returns whether a tensor must have the bits with which it started.
     fn freezes(&self, path: &str) -> bool {
         !self.merged.contains(path) && self.stages.iter().all(|stage| stage.freezes(path))
     }
@@ -146,7 +146,7 @@ impl Standard {
         Ok(())
     }
 
-    /// A parameter's numbers before the first step; `this` is how the paths of the model's head start.
+    /// Returns a parameter's numbers before the first step; `this` is how the paths of the model's head start.
     fn before(&self, path: &str, shape: &[usize], head: usize, this: &str) -> Result<Vec<f32>> {
         let Some(part) = path.strip_prefix(this) else { return Ok(self.start.values(path, shape)?) };
         let (from, of_encoder) = self.heads[head].source_of(part, &*self.start);
@@ -157,16 +157,16 @@ impl Standard {
     }
 }
 
-/// What one stage let learn, up to its selected epoch.
+/// The trainable parameters of one stage, up to its selected epoch.
 struct Stage {
-    /// What was frozen in that epoch's last step; nothing where no step was taken.
+    /// The policy in that epoch's last step; `None` if no step was taken.
     policy: Option<ResolvedPolicy>,
     /// How the paths of heads start that no task of the stage trained.
     idle: Vec<String>,
 }
 
 impl Stage {
-    /// The stages of a cell, given the policy and the settings of each.
+    /// Returns the stages of a cell, given the policy and the settings of each.
     fn all(policies: &[(ResolvedPolicy, Settings)], result: &Outcome) -> Result<Vec<Self>> {
         let (recorded, planned) = (result.stages.len(), policies.len());
         ensure!(
@@ -179,7 +179,8 @@ impl Stage {
             let timeline = timeline(policy, settings, found.steps);
             let mut rows = result.epochs.iter().filter(|row| row.stage as usize == number + 1);
             let selected = rows.find(|row| row.epoch == found.selected_epoch);
-            // Steps are counted over all stages and from 1, those of a timeline in a stage and from 0.
+            // A record counts steps over all stages and from 1; a timeline counts them within a stage and from
+            // 0.
             let policy = selected.map(|row| timeline.at(row.step.saturating_sub(before + 1)).clone());
             stages.push(Self { policy, idle: idle_heads(settings) });
             before += found.steps;
@@ -187,7 +188,7 @@ impl Stage {
         Ok(stages)
     }
 
-    /// Whether the stage leaves a tensor as it is.
+    /// Returns whether the stage leaves a tensor as it is.
     fn freezes(&self, path: &str) -> bool {
         let idle = self.idle.iter().any(|head| path.starts_with(head));
         idle || self.policy.as_ref().is_none_or(|policy| policy.freezes(path))

@@ -1,8 +1,8 @@
-//! What is reached on a cell's data without training its encoder: each word's most frequent tag, and a
-//! logistic regression on the features of the encoder as it was pretrained.
+//! Baselines without training the encoder: each word's most frequent tag, and a logistic regression on the
+//! features of the pretrained encoder.
 //!
-//! A baseline is a function of data and encoder, so the cells of a worker share it, and no training time
-//! contains it.
+//! A baseline depends only on data and encoder, so the cells of a worker share it, and no training time
+//! includes it.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
@@ -34,15 +34,15 @@ const MOST_LOGITS: usize = 5_000_000;
 /// Baselines of every task, by their name.
 pub(crate) type Baselines = BTreeMap<String, BTreeMap<String, Baseline>>;
 
-/// Logistic regressions by what they were fitted to; nothing where there is nothing to fit.
+/// Logistic regressions by the key of their data and encoder; `None` if there is nothing to fit.
 #[derive(Default)]
 pub(crate) struct Probes(HashMap<String, Option<Baseline>>);
 
-/// The baselines of a cell; `pretrained` builds a model whose encoder is as it was pretrained, where no earlier cell fitted
-/// the same probe.
+/// Returns the baselines of a cell. `pretrained` builds a model with the pretrained encoder; it is called only
+/// if no earlier cell fitted the same probe.
 ///
 /// # Errors
-/// Where the model cannot be built.
+/// If the model cannot be built.
 pub(crate) fn of_cell<B: Kernels>(
     cell: &Cell,
     data: &Data,
@@ -114,8 +114,8 @@ fn labelled<'a>(
     tags.map(move |(at, tag)| (word(at), *tag))
 }
 
-/// The logistic regression, in f32 features whatever the cell's precision; nothing where no word of train
-/// has a label position.
+/// Fits the logistic regression on f32 features in every precision of the cell; `None` if no word of train has
+/// a label position.
 fn probe<B: Kernels>(
     model: &Network<B>,
     encoder: &EncoderConfig,
@@ -150,14 +150,15 @@ fn probe<B: Kernels>(
     })
 }
 
-/// The labels of the words with a label position. Train knows its own tags, so each has one.
+/// Returns the labels of the words with a label position. Every train tag is in the tag set, so each has a
+/// label.
 fn gold(example: &frostline_train::Example) -> impl Iterator<Item = u32> + '_ {
     let words = example.words.iter().zip(&example.gold);
     words.filter(|(word, _)| word.is_ok()).filter_map(|(_, gold)| *gold)
 }
 
-/// All sentences, or as many drawn ones as have this number of words. The draw has a seed of its own, so
-/// that all cells on the same data have the same baseline.
+/// Returns all sentences, or drawn sentences with this number of words in total. The draw has a separate seed,
+/// so that all cells on the same data have the same baseline.
 fn sampled(train: &Dataset, most: usize) -> Dataset {
     let counts: Vec<usize> = train.examples.iter().map(|example| gold(example).count()).collect();
     let mut chosen = vec![true; counts.len()];
@@ -185,7 +186,7 @@ mod tests {
     use crate::data::Scored;
     use crate::document::{Document, Format};
 
-    /// A file of sentences, written as `form/TAG form/TAG` or, where they are labelled, `text TAB label`.
+    /// Returns a file of sentences, written as `form/TAG form/TAG` or, if they are labelled, `text TAB label`.
     fn portion(labels: &str, sentences: &[&str]) -> Portion {
         let format = Format::of(labels);
         let mut text = String::new();
@@ -211,7 +212,7 @@ mod tests {
         AlignedSplit { path: "file", name, unit: Unit::Words, sentences, aligned: Vec::new() }
     }
 
-    /// What the most frequent tags reach on dev: words, correct and unseen.
+    /// Returns the number of words, of correct and of unseen words of the most-frequent-tag baseline on dev.
     fn reached(labels: &str, [train, dev]: [&[&str]; 2], lowercase: bool) -> [u64; 3] {
         let [train, dev] = [train, dev].map(|sentences| portion(labels, sentences));
         let sentences = AlignedTask {

@@ -1,5 +1,5 @@
-//! What `frostline bench` measures. It is the real training loop, reader and aligner on real input;
-//! nothing here is a second version of what it times.
+//! Measurements of `frostline bench`. They time the real training loop, reader and aligner on real input, never
+//! a second version of them.
 //!
 //! # To add a measurement
 //!
@@ -39,11 +39,11 @@ pub struct Folders {
     inputs: Inputs,
 }
 
-/// What steps to time.
+/// The steps to time.
 pub struct Step {
     /// Draw the encoder's weights instead of reading them.
     pub random_init: bool,
-    /// What is frozen.
+    /// The freezing policy.
     pub policy: Policy,
     /// Steps that are timed.
     pub steps: usize,
@@ -55,13 +55,13 @@ pub struct Step {
     pub first: usize,
     /// The seed of batches, dropout and random weights.
     pub seed: u64,
-    /// Drop nothing in what is frozen and read the constant prefix, computed before the first step.
+    /// Use no dropout in frozen parts, and read the constant prefix, computed before the first step.
     pub prefix_cache: bool,
-    /// Of the linear layers.
+    /// Precision of the linear layers.
     pub precision: Precision,
     /// Random sentences of this many subwords instead of the treebank's.
     pub length: Option<usize>,
-    /// Count what a step asks of its device.
+    /// Count a step's requests to its device.
     pub trace_device: bool,
     /// Time each kind of operation of the backend `flex`. Takes all steps twice.
     pub profile: bool,
@@ -89,24 +89,24 @@ pub struct Timed {
     pub peak_rss_mib: f64,
     /// Parameters of encoder and head.
     pub total_params: u64,
-    /// Those that learn.
+    /// Number of trainable parameters.
     pub trainable_params: u64,
-    /// What a step, warm-up included, asks of its device, where that was counted.
+    /// A mean step's requests to its device, warm-up included, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<PerStep>,
-    /// A step in parts, where they were timed. The other times are those of steps without timers.
+    /// A step in parts, if they were timed. The other times are from steps without timers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
 }
 
-/// What a mean step asks of its device.
+/// Requests of a mean step to its device.
 #[derive(Debug, Serialize)]
 pub struct PerStep {
     /// Kernels.
     pub launches: f64,
     /// Transfers to the device.
     pub uploads: f64,
-    /// Their bytes.
+    /// Number of uploaded bytes.
     pub uploaded_bytes: f64,
     /// Transfers from the device, each of which waits until it has done all before. The losses of all steps are read
     /// once, after the last one.
@@ -129,10 +129,10 @@ impl From<DeviceCalls> for PerStep {
 }
 
 impl Folders {
-    /// Finds both; the encoder's weights too where they are wanted.
+    /// Finds the encoder and the treebank; with `weights`, also the encoder's weights.
     ///
     /// # Errors
-    /// Where one is not there.
+    /// If one of them is missing.
     pub fn find(places: &Places, [encoder, treebank]: [&str; 2], weights: bool) -> Result<Self> {
         let sources = places.encoder(encoder, weights)?.sources.into_iter();
         let input = |(role, file): (String, frostline_assets::Source)| {
@@ -141,10 +141,10 @@ impl Folders {
         Ok(Self { inputs: sources.chain(places.treebank(treebank)?.sources).map(input).collect() })
     }
 
-    /// The encoder's shape.
+    /// Returns the encoder's shape.
     ///
     /// # Errors
-    /// Where its config cannot be read or used.
+    /// If its config cannot be read or used.
     pub fn encoder(&self) -> Result<EncoderConfig> {
         inputs::encoder_config(&self.inputs)
     }
@@ -153,7 +153,7 @@ impl Folders {
         inputs::aligner(&self.inputs, &Settings::default().data)
     }
 
-    /// A split's text and where it was read.
+    /// Returns a split's text and its path.
     fn text(&self, split: &str) -> Result<(Arc<str>, &str)> {
         Ok((inputs::text(&self.inputs, split)?.into(), &inputs::input(&self.inputs, split)?.path))
     }
@@ -171,10 +171,10 @@ impl Folders {
 }
 
 impl Step {
-    /// Times them on this backend, with the threads of the caller's pool.
+    /// Times the steps on this backend, with the threads of the caller's pool.
     ///
     /// # Errors
-    /// Where an input cannot be read or does not fit, or the backend cannot run here.
+    /// If an input cannot be read or does not fit, or the backend cannot run here.
     pub fn time(&self, folders: &Folders, backend: &str) -> Result<Timed> {
         backend::on(backend, StepTask { folders, step: self })?
     }
@@ -182,7 +182,7 @@ impl Step {
 
 /// Times training steps on some backend.
 pub(crate) struct StepTask<'a> {
-    /// On what.
+    /// The encoder and the treebank.
     pub folders: &'a Folders,
     /// Which.
     pub step: &'a Step,
@@ -218,7 +218,7 @@ impl Work for StepTask<'_> {
         if step.prefix_cache && blocks.is_none() {
             bail!("the policy `{policy}` leaves no constant prefix: its embeddings learn");
         }
-        // Those of all sentences, as a run keeps them, so that the peak of memory is a run's.
+        // The outputs of all sentences, as a run keeps them, so that the peak of memory equals a run's.
         let mut rows = [Vec::new(), Vec::new()];
         for (rows, data) in rows.iter_mut().zip([&all, &dev]) {
             let Some(blocks) = blocks else { continue };
@@ -254,7 +254,7 @@ impl Work for StepTask<'_> {
         let (mut times, calls, profile) = if step.profile {
             drop(model);
             let limits = || {
-                // Before that takes memory of its own.
+                // Read the peak before the profile uses memory.
                 peak = Some(version::peak_rss_mib());
                 step.limits::<B>(device)
             };
@@ -297,7 +297,7 @@ impl Work for StepTask<'_> {
 }
 
 impl Step {
-    /// What this machine can do at most, with the threads of the caller's pool.
+    /// Measures the limits of this machine, with the threads of the caller's pool.
     fn limits<B: Train>(&self, device: &B::Device) -> Limits {
         let peak = |precision| Gemm { precision }.run::<B>(device).gflops;
         let f32_gflops = peak(Precision::F32);
@@ -338,7 +338,7 @@ fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>
     Ok((sets, tags, vocabulary))
 }
 
-/// Every sentence of a treebank with its parts of speech.
+/// Returns every sentence of a treebank with its parts of speech.
 fn tagged(document: &Document) -> Vec<TaggedSentence<'_>> {
     document.all_labelled("upos").into_iter().map(|sentence| sentence.tagged).collect()
 }
@@ -373,15 +373,15 @@ impl Peak {
     /// Times products of operands in this precision on this backend, with the threads of the caller's pool.
     ///
     /// # Errors
-    /// Where the backend cannot run here.
+    /// If the backend cannot run here.
     pub fn measure(backend: &str, precision: Precision) -> Result<Self> {
         Ok(backend::on(backend, Gemm { precision })?)
     }
 }
 
-/// Times a large linear layer, which is what the backend's fastest product is used for.
+/// Times a large linear layer, for which the backend uses its fastest product.
 struct Gemm {
-    /// Of its operands.
+    /// Precision of the operands.
     precision: Precision,
 }
 
@@ -420,7 +420,7 @@ impl Reading {
     /// Reads a treebank's train file over and over; the fastest pass counts.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// If the file cannot be read.
     pub fn measure(folders: &Folders) -> Result<Self> {
         const PASSES: usize = 5;
         let (text, path) = folders.text("train")?;
@@ -450,22 +450,22 @@ pub struct Tagging {
     pub tag_words_per_s: f64,
     /// Sentences of the file.
     pub sentences: usize,
-    /// Their words.
+    /// Number of words.
     pub words: usize,
-    /// What the encoder and its head compute for a sentence, on average, in 10⁹ floating-point operations.
+    /// Mean work of the encoder and its head per sentence, in 10⁹ floating-point operations.
     pub gflop_per_sentence: f64,
-    /// Words with the tag that the file has, among those that have one.
+    /// Share of the tagged words whose predicted tag equals the file's.
     pub test_accuracy: f64,
     /// Peak resident memory of the process, in MiB.
     pub peak_rss_mib: f64,
 }
 
 impl Tagging {
-    /// Tags a treebank's test file once, its dev file before it to warm up: in a second pass the
-    /// word cache would know every word.
+    /// Tags a treebank's test file once, after its dev file as a warm-up. In a second pass the word cache would
+    /// contain every word.
     ///
     /// # Errors
-    /// Where a file cannot be read.
+    /// If a file cannot be read.
     pub fn measure(tagger: &Tagger, treebank: &str) -> Result<Self> {
         let sources = Places::default().treebank(treebank)?.sources;
         let read = |split: &str| -> Result<Document> {
@@ -507,7 +507,7 @@ impl Tagging {
     }
 }
 
-/// What a tagger computes for these sentences, in 10⁹ floating-point operations; without what LoRA or adapters add.
+/// Work of a tagger for these sentences, in 10⁹ floating-point operations, without LoRA and adapters.
 fn forward_gflop(tagger: &Tagger, sentences: &[Vec<String>]) -> Result<f64> {
     let (mut lengths, mut labels) = (Vec::new(), 0);
     for words in sentences {

@@ -1,4 +1,5 @@
-//! How busy the machine is with other work, as far as the system tells: a time says little where it was.
+//! Measures other load on the machine, as far as the system reports it: times under other load are not
+//! reliable.
 
 use std::fs;
 
@@ -18,7 +19,7 @@ impl Busy {
         Self { before, begun: Ticks::now() }
     }
 
-    /// From now on, with what was noted before.
+    /// Starts a new measurement from now.
     pub fn restart(&mut self) {
         self.begun = Ticks::now();
     }
@@ -28,7 +29,7 @@ impl Busy {
         Load { mhz: mhz(), ..self.so_far() }
     }
 
-    /// Up to now without the processors' frequency, which takes a while to read where there are many.
+    /// Returns the load up to now without the processors' frequency, which is slow to read for many processors.
     pub fn so_far(&self) -> Load {
         let shares = self.begun.as_ref().and_then(|begun| Ticks::now()?.since(begun));
         let (stolen, others) = shares.unzip();
@@ -41,9 +42,9 @@ impl Busy {
 struct Ticks {
     all: u64,
     idle: u64,
-    /// What other virtual machines took.
+    /// Processor time of other virtual machines.
     stolen: u64,
-    /// What this process took.
+    /// Processor time of this process.
     own: u64,
 }
 
@@ -58,7 +59,8 @@ impl Ticks {
         let numbers: Vec<u64> = first.split_whitespace().map_while(|number| number.parse().ok()).collect();
         // user, nice, system, idle, iowait, irq, softirq, steal; guests are part of user.
         let (idle, stolen) = (numbers.get(3)? + numbers.get(4)?, *numbers.get(7)?);
-        // The name, in brackets, may have spaces; after it the state and ten more numbers stand before user and system.
+        // The name, in brackets, may contain spaces. The state and ten more numbers follow before user and
+        // system time.
         let (_, fields) = own.rsplit_once(')')?;
         let fields: Vec<u64> =
             fields.split_whitespace().skip(11).take(2).filter_map(|number| number.parse().ok()).collect();
@@ -66,7 +68,8 @@ impl Ticks {
         Some(Self { all: numbers.iter().take(8).sum(), idle, stolen, own: user + system })
     }
 
-    /// The shares of the processors' time since then that other virtual machines and other programs took.
+    /// Returns the shares of the processors' time since then that other virtual machines and other programs
+    /// took.
     fn since(&self, before: &Self) -> Option<(f64, f64)> {
         let all = self.all.checked_sub(before.all).filter(|&all| all > 0)? as f64;
         let of = |now: u64, then: u64| now.saturating_sub(then) as f64;
@@ -76,7 +79,7 @@ impl Ticks {
     }
 }
 
-/// The processors' frequency now, as a mean over them.
+/// Returns the processors' frequency now, as a mean over them.
 fn mhz() -> Option<f64> {
     mhz_in(&read("/proc/cpuinfo"))
 }
@@ -90,7 +93,7 @@ fn mhz_in(text: &str) -> Option<f64> {
     (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
 }
 
-/// A file of the system; empty where it has none.
+/// Reads a file of the system; returns an empty text if it does not exist.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! How fast this machine trains an encoder, from a few seconds of real steps: what turns the cost model's counts into
-//! milliseconds. It is kept in the cache, by everything that it depends on.
+//! Calibration: the speed of this machine when training an encoder, from a few seconds of real steps. It turns
+//! the cost model's counts into milliseconds. The cache stores it under all conditions on which it depends.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use frostline_kernels::backend::Work;
 const STEPS: [(&str, usize); 6] =
     [("none", 8), ("none", 32), ("none", 96), ("all", 32), ("all+embeddings", 64), ("none+lora", 32)];
 
-/// What a calibration is for: another one of these takes other times.
+/// The conditions of a calibration. A change of any of them changes the times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
@@ -29,19 +29,19 @@ pub struct Conditions {
     pub backend: String,
     /// The processor's or GPU's name.
     pub device: String,
-    /// The machine's name, where it has one.
+    /// The machine's name, if it has one.
     pub node: String,
-    /// As records state it.
+    /// The instruction set, in the form used in records.
     pub isa: String,
     /// Threads.
     pub threads: usize,
-    /// Of the linear layers.
+    /// Precision of the linear layers.
     pub precision: Precision,
     /// Width, width inside the feed-forward layer, blocks and heads of the encoder.
     pub shape: [usize; 4],
 }
 
-/// What was measured.
+/// The measured speeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
@@ -56,24 +56,24 @@ pub struct Calibration {
 /// When steps are timed for a calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Never: there is only what the cache has.
+    /// Never calibrate; use only the cache.
     Never,
-    /// Where the cache has none.
+    /// Calibrate if the cache has no calibration.
     Missing,
-    /// In any case; the result replaces what the cache has.
+    /// Always calibrate, and replace the cached calibration.
     Always,
 }
 
 impl Conditions {
-    /// Those of this program on this machine.
+    /// Returns the conditions of this program on this machine.
     ///
     /// # Errors
-    /// Where the backend cannot run here.
+    /// If the backend cannot run here.
     pub fn here(encoder: &EncoderConfig, backend: &str, precision: Precision) -> Result<Self> {
         Ok(Self::of(&version::made_by(backend)?, encoder, precision))
     }
 
-    /// Those of the program and machine that make a record.
+    /// Returns the conditions of the program and machine that made a record.
     #[must_use]
     pub fn of(by: &MadeBy, encoder: &EncoderConfig, precision: Precision) -> Self {
         Self {
@@ -95,11 +95,11 @@ impl Conditions {
 }
 
 impl Calibration {
-    /// The one for these conditions, from the cache or from `measure`, which is then kept for later. `note` gets a line before
-    /// and after steps are timed.
+    /// Returns the calibration for these conditions, from the cache or from `measure`, whose result is then
+    /// cached. `note` gets a line before and after steps are timed.
     ///
     /// # Errors
-    /// Those of `measure`, or where the cache cannot be written.
+    /// Errors of `measure`, or if the cache cannot be written.
     pub fn find(
         cache: Option<&Path>,
         conditions: &Conditions,
@@ -121,7 +121,7 @@ impl Calibration {
         Ok(Some(found))
     }
 
-    /// The one for these conditions, if it was measured before. A damaged file counts as none.
+    /// Returns the one for these conditions, if it was measured before. A damaged file counts as none.
     #[must_use]
     pub fn kept(cache: &Path, conditions: &Conditions) -> Option<Self> {
         let text = frostline_files::read_text(&conditions.file(cache), 1 << 20).ok()?;
@@ -129,10 +129,10 @@ impl Calibration {
         (found.conditions == *conditions).then_some(found)
     }
 
-    /// Keeps it for later.
+    /// Stores the calibration in the cache.
     ///
     /// # Errors
-    /// Where the cache cannot be written.
+    /// If the cache cannot be written.
     pub fn keep(&self, cache: &Path) -> Result<()> {
         let path = self.conditions.file(cache);
         let folder = path.parent().unwrap_or(cache);
@@ -144,7 +144,7 @@ impl Calibration {
     /// the caller's pool.
     ///
     /// # Errors
-    /// Where its config or tokenizer cannot be read, or the backend cannot run here.
+    /// If its config or tokenizer cannot be read, or the backend cannot run here.
     pub fn measure(places: &Places, encoder: &str, backend: &str, precision: Precision) -> Result<Self> {
         let folders = Folders::find(places, [encoder, "embedded:en"], false)?;
         let conditions = Conditions::here(&folders.encoder()?, backend, precision)?;

@@ -32,10 +32,10 @@ use crate::stage::{Stage, StageRun};
 use crate::version;
 use crate::{baselines, card, changes, cost, forecast, history, inputs};
 
-/// The record of a finished cell, and what it found; the models beside it are those that it saved.
+/// Returns the record of a finished cell with its outcome. The models next to it are checked too.
 ///
 /// # Errors
-/// Where the folder holds no record, the cell failed, or a saved file is not what it was.
+/// If the folder contains no record, the cell failed, or a saved file has changed.
 pub(crate) fn finished(folder: &Path) -> Result<(Record, Outcome)> {
     let missing = "it holds no record.json; give the folder of a finished cell, such as OUT/cells/NAME";
     let record = read_record(folder)?.context(missing)?;
@@ -49,20 +49,21 @@ pub(crate) fn finished(folder: &Path) -> Result<(Record, Outcome)> {
 
 /// A job on some backend; reports events as it goes.
 pub struct CellTask<'a> {
-    /// What to do.
+    /// The job to run.
     pub job: &'a Job,
     /// The program and machine that do it.
     pub made_by: MadeBy,
-    /// What earlier cells left.
+    /// Data kept from earlier cells.
     pub shared: &'a mut Shared,
-    /// Where events go.
+    /// Receives the events.
     pub tell: &'a mut dyn FnMut(Event),
 }
 
 impl Work for CellTask<'_> {
     type Output = Result<()>;
 
-    /// Runs the cell. A failure is told; its record is written by whoever gave the job, once the cell is not tried again.
+    /// Runs the cell. A failure is reported as an event; the parent writes its record once it does not retry
+    /// the cell.
     fn run<B: Train>(self, device: &B::Device) -> Result<()> {
         let Self { job, made_by, shared, tell } = self;
         let folder = Path::new(&job.folder);
@@ -73,7 +74,7 @@ impl Work for CellTask<'_> {
         if let Err(error) = &outcome {
             told.record("error", format!("{error:#}"));
         }
-        // Whoever hears of the end may end this process.
+        // The parent may kill this process once it receives `Done`.
         drop(told);
         match outcome {
             Ok(None) => tell(Event::Done { id }),
@@ -93,7 +94,7 @@ impl Work for CellTask<'_> {
     }
 }
 
-/// How many parameters a stage trains at its end.
+/// Returns how many parameters a stage trains at its end.
 fn stage_parameters(stage: &Stage, encoder: &EncoderConfig, data: &Data) -> StageParameters {
     let trainable = accounts(encoder, &data.heads, stage.timeline.last()).trainable;
     StageParameters { name: stage.name.to_string(), trainable }
@@ -103,7 +104,7 @@ fn write_record(job: &Job, made_by: MadeBy, result: Outcome, timing: record::Tim
     let (result, timing) = (Some(result), Some(timing));
     let record = Record { schema: SCHEMA, cell: job.cell.clone(), result, timing, made_by, error: None };
     if record.cell.settings.save.model && job.is_held() {
-        // Nothing depends on it, and `frostline export` writes one where it is missing.
+        // Nothing depends on it, and `frostline export` writes one if it is missing.
         if let Err(error) = card::write_all(job.folder.as_ref(), &record) {
             tracing::warn!("no model card: {error:#}");
         }
@@ -111,7 +112,7 @@ fn write_record(job: &Job, made_by: MadeBy, result: Outcome, timing: record::Tim
     Ok(record.write_claimed(job.folder.as_ref(), job.claim.as_ref())?)
 }
 
-/// A cell from start to end: data, model, its stages, files. Nothing to record with `verify`.
+/// Runs a cell from start to end: data, model, its stages, files. Returns nothing to record with `verify`.
 fn run_cell<B: Train>(
     job: &Job,
     made_by: &MadeBy,
@@ -228,15 +229,14 @@ fn run_cell<B: Train>(
         false => Vec::new(),
     };
     if settings.save.model || settings.save.stages || settings.save.changes {
-        // They have read them again.
+        // The baselines have read the weights again.
         shared.verified.check_unchanged(weights())?;
     }
     let files = SavedFiles::of(folder)?;
     let saving_ms = ms(clock);
     drop(saving);
     drop(model);
-    // Baselines come last, so that nobody waits for them before the first step, and a cell that is resumed does not fit them
-    // each time.
+    // Baselines come last: they do not delay the first step, and a resumed cell does not fit them each time.
     let clock = Instant::now();
     let fitting = debug_span!("baselines").entered();
     let Shared { verified, probes, .. } = shared;

@@ -1,4 +1,4 @@
-//! How far a trained encoder is from where it started, for its record.
+//! Measures how much a trained encoder changed from its starting weights, for its record.
 
 use anyhow::Result;
 use burn::module::AutodiffModule as _;

@@ -17,9 +17,9 @@ use crate::{facts, inputs};
 /// The most kinds of data that are described: a plan of learning curves has one for each size.
 const MOST_KINDS: usize = 12;
 
-/// Checks cells, each thing once: configs, policies, tokenizers, the weights' shapes, treebanks,
-/// and with `strict_tags` their tags. Returns what the data of the first kinds of cells are, whatever their seeds, so that the
-/// caller can warn of what is no fault.
+/// Checks cells, each thing once: configs, policies, tokenizers, the weights' shapes, treebanks, and with
+/// `strict_tags` their tags. Returns facts about the data of the first kinds of cells, regardless of their
+/// seeds, so that the caller can print warnings that are no faults.
 ///
 /// # Errors
 /// The first fault, naming file and place.
@@ -51,7 +51,7 @@ pub fn cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
     describe(cells, &mut corpora)
 }
 
-/// What the data of the first kinds of cells are.
+/// Returns facts about the data of the first kinds of cells.
 fn describe(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
     let (mut seen, mut all) = (HashSet::new(), Vec::new());
     for cell in cells {
@@ -59,14 +59,14 @@ fn describe(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
         let tokenizer = inputs::TOKENIZER.map(|role| cell.inputs.get(role).map(|input| &input.sha256));
         let kind = serde_json::to_string(&(&settings.lang, &settings.data, &settings.tasks, tokenizer))?;
         if seen.len() < MOST_KINDS && seen.insert(kind) {
-            // A sentence that cannot be aligned is the fault of its own cells, whose records have it.
+            // A sentence that cannot be aligned fails only its own cells, whose records contain the error.
             all.extend(facts::of_cell(cell, corpora).ok());
         }
     }
     Ok(all)
 }
 
-/// Whether a model that is to be kept can be.
+/// Checks that the model can be saved if the settings require it.
 fn check_export(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
     let foreign = |task: &TaskSettings| !kind(task.head).belongs_to(encoder.family);
     if let Some((name, task)) =
@@ -103,7 +103,7 @@ fn check_inputs(cell: &Cell, corpora: &mut Corpora) -> Result<()> {
     weights.and(data)
 }
 
-/// Whether a task has something to learn from and something to score, and with `strict_tags` the same tags in both.
+/// Checks that a task has sentences to train on and to score, and with `strict_tags` the same tags in both.
 fn check_sentences(settings: &Settings, task: &TaskSentences) -> Result<()> {
     let TaskSentences { name, settings: TaskSettings { labels, .. }, portions, tags } = task;
     let Portions { train, dev, test } = portions;

@@ -4,10 +4,10 @@ use frostline_kernels::Train;
 use frostline_kernels::backend::{self, BackendError, Work};
 use frostline_train::conformance::{Checked, check};
 
-/// What a comparison of this backend with a processor finds.
+/// Compares this backend with a processor.
 ///
 /// # Errors
-/// Where the backend cannot run here.
+/// If the backend cannot run here.
 pub fn compare(backend: &str) -> Result<Vec<Checked>, BackendError> {
     backend::on(backend, Conformance)
 }

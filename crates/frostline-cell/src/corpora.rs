@@ -15,10 +15,10 @@ use crate::heads::owner;
 use crate::inputs;
 use crate::recent::Recent;
 
-/// The tag that no word has, where a plan asks for it.
+/// The tag of no word, added if a plan sets `padding_tag`.
 pub(crate) const PADDING: &str = "<pad>";
 
-/// The most files that are kept parsed, and aligned, beside those that kept data still use: four datasets with
+/// Maximum number of parsed and aligned files that are kept in addition to files in use: four datasets with
 /// train, dev and test.
 const MOST_FILES: usize = 12;
 
@@ -28,8 +28,8 @@ const MOST_CHOICES: usize = 16;
 /// The most tokenizers that are kept: a large one takes more than 100 MB.
 const MOST_ALIGNERS: usize = 1;
 
-/// Parsed files, chosen sentences and alignments, by what they were made from. Memory is bounded: each list keeps a
-/// fixed number of values, those used last, beside those in use elsewhere.
+/// Parsed files, chosen sentences and alignments, by what they were made from. Memory is bounded: in addition
+/// to values in use, each list keeps a fixed number of the most recently used values.
 pub(crate) struct Corpora {
     pub(crate) documents: Recent<Document>,
     chosen: Recent<Chosen>,
@@ -37,7 +37,7 @@ pub(crate) struct Corpora {
     pub(crate) alignments: Recent<Alignments>,
 }
 
-/// An aligner, and what it was made from.
+/// An aligner and its key.
 pub(crate) struct KeyedAligner {
     key: String,
     pub aligner: Aligner,
@@ -48,7 +48,7 @@ pub(crate) struct TaskSentences {
     pub name: FileName,
     pub settings: TaskSettings,
     pub portions: Portions,
-    /// Those of its train split and of the tasks with which it shares a head.
+    /// Tags of the train split, and of the tasks that share the head.
     pub tags: Vec<String>,
 }
 
@@ -64,10 +64,10 @@ impl Default for Corpora {
 }
 
 impl Corpora {
-    /// The tasks of a cell, by name.
+    /// Returns the tasks of a cell, by name.
     ///
     /// # Errors
-    /// Where a file is missing, cannot be read, has a fault or has changed.
+    /// If a file is missing, cannot be read, has a fault or has changed.
     pub fn tasks(&mut self, cell: &Cell) -> Result<Vec<TaskSentences>> {
         let mut tasks = Vec::new();
         for (name, settings) in &cell.settings.tasks {
@@ -81,10 +81,10 @@ impl Corpora {
         Ok(tasks)
     }
 
-    /// The aligner of a cell.
+    /// Returns the aligner of a cell.
     ///
     /// # Errors
-    /// Where the tokenizer cannot be read.
+    /// If the tokenizer cannot be read.
     pub fn aligner(&mut self, inputs: &Inputs, data: &DataSettings) -> Result<Arc<KeyedAligner>> {
         let files = inputs::TOKENIZER.map(|role| inputs.get(role).map(|input| &input.sha256));
         let key = serde_json::to_string(&(files, data.max_length, data.lowercase))?;
@@ -93,7 +93,7 @@ impl Corpora {
         })
     }
 
-    /// A task's splits, labelled and aligned.
+    /// Returns a task's splits, labelled and aligned.
     ///
     /// # Errors
     /// Names the file and the sentence that cannot be aligned.
@@ -119,7 +119,7 @@ impl Corpora {
         AlignedSplit::new(split, (&task.settings.labels, task.settings.unit()), &alignments, aligner)
     }
 
-    /// The sentences of a task's splits.
+    /// Returns the sentences of a task's splits.
     fn portions(&mut self, cell: &Cell, task: &TaskSettings) -> Result<Portions> {
         let Settings { data, eval, seed, .. } = &cell.settings;
         let files = self.files(cell, task)?;
@@ -131,7 +131,7 @@ impl Corpora {
         Ok(files.portions(data, &chosen, eval.test))
     }
 
-    /// The files of a task's dataset, those that the cell reads.
+    /// Returns the files of a task's dataset that the cell reads.
     fn files(&mut self, cell: &Cell, task: &TaskSettings) -> Result<Files> {
         let Settings { data, eval, .. } = &cell.settings;
         let dataset = cell.settings.dataset_of(task);
@@ -162,14 +162,14 @@ impl Corpora {
     }
 }
 
-/// What makes the data of two cells the same.
+/// Returns the key of a cell's data: two cells with equal keys have the same data.
 pub(crate) fn key(cell: &Cell, verify: bool) -> Result<String> {
     let Settings { data, eval, tasks, .. } = &cell.settings;
     let hashes: Vec<_> = cell.inputs.iter().map(|(role, input)| (role, &input.sha256)).collect();
     Ok(serde_json::to_string(&(hashes, data, tasks, drawn_by(cell), eval, verify))?)
 }
 
-/// The seed that chooses a cell's sentences, where one does.
+/// Returns the seed that draws a cell's sentences, if they are drawn.
 pub(crate) fn drawn_by(cell: &Cell) -> Option<u64> {
     let settings = &cell.settings;
     let mut datasets = settings.tasks.values().map(|task| settings.dataset_of(task));
@@ -177,7 +177,7 @@ pub(crate) fn drawn_by(cell: &Cell) -> Option<u64> {
     is_drawn(&settings.data, has_train).then_some(settings.seed)
 }
 
-/// Each task's tags, sorted.
+/// Returns each task's tags, sorted.
 fn tag_sets(settings: &Settings, tasks: &[TaskSentences]) -> Vec<Vec<String>> {
     let own: Vec<(&str, BTreeSet<&str>)> = tasks
         .iter()

@@ -1,4 +1,4 @@
-//! The choice of what is learned from and what is scored: lists of sentences of documents.
+//! Chooses the sentences to train on and to score: lists of sentences of documents.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use frostline_record::DataSettings;
 
 use crate::document::{Document, Labelled};
 
-/// A file of a dataset, parsed, and where it was read.
+/// A parsed file of a dataset, and its path.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
     pub path: String,
-    /// Its format and the hash of its bytes: files of one key have one document.
+    /// The file's format and hash: files with equal keys share one document.
     pub key: String,
     pub document: Arc<Document>,
 }
@@ -32,21 +32,21 @@ pub(crate) struct Files {
 #[derive(Clone, Debug)]
 pub(crate) struct Portion {
     pub file: File,
-    /// Their places in the document.
+    /// Positions of the sentences in the document.
     pub sentences: Vec<u32>,
 }
 
-/// The sentences that a task learns from and those that are scored.
+/// The sentences that a task trains on and the sentences that are scored.
 #[derive(Clone, Debug)]
 pub(crate) struct Portions {
     pub train: Portion,
-    /// What chooses the best epoch.
+    /// The split that selects the best epoch.
     pub dev: Portion,
-    /// What is scored at the end.
+    /// The split that is scored at the end.
     pub test: Option<Portion>,
 }
 
-/// The same as places alone, without the files.
+/// The chosen sentences as positions, without the files.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     train: Vec<u32>,
@@ -55,7 +55,7 @@ pub(crate) struct Chosen {
 }
 
 impl Files {
-    /// Chooses the sentences of each split, as the settings say.
+    /// Chooses the sentences of each split by the settings.
     pub fn choose(&self, data: &DataSettings, seed: u64) -> Chosen {
         let all = |file: &File| (0..file.document.len() as u32).collect::<Vec<u32>>();
         let mut dev = self.dev.as_ref().map_or_else(Vec::new, all);
@@ -96,8 +96,8 @@ impl Files {
         Chosen { train: choose(train, data, seed), dev, test }
     }
 
-    /// The chosen sentences with the files in which they stand; those of test only where they are scored. Sentences that are cut
-    /// for test are in no other split either way.
+    /// Returns the chosen sentences with their files; test sentences only if they are scored. Sentences cut for
+    /// test are never in another split.
     pub fn portions(&self, data: &DataSettings, chosen: &Chosen, with_test: bool) -> Portions {
         let portion =
             |file: &File, sentences: &Vec<u32>| Portion { file: file.clone(), sentences: sentences.clone() };
@@ -109,7 +109,7 @@ impl Files {
         }
     }
 
-    /// The file from which train is taken.
+    /// Returns the file from which train is taken.
     fn of_train(&self) -> &File {
         self.train
             .as_ref()
@@ -117,25 +117,25 @@ impl Files {
             .expect("train or dev, as was checked when the files were read")
     }
 
-    /// The file from which dev is taken.
+    /// Returns the file from which dev is taken.
     fn of_dev(&self, data: &DataSettings) -> &File {
         self.dev.as_ref().filter(|_| data.cut_dev == 0.0).unwrap_or_else(|| self.of_train())
     }
 
-    /// The file from which test is taken.
+    /// Returns the file from which test is taken.
     fn of_test(&self, data: &DataSettings) -> Option<&File> {
         if data.cut_test > 0.0 { Some(self.of_train()) } else { self.test.as_ref() }
     }
 }
 
 impl Portion {
-    /// The sentences with the labels of this name.
+    /// Returns the sentences with the labels of this name.
     pub fn labelled(&self, labels: &str) -> Vec<Labelled<'_>> {
         let document = &self.file.document;
         self.sentences.iter().map(|&sentence| document.labelled(sentence as usize, labels)).collect()
     }
 
-    /// The labels of this name that occur, sorted.
+    /// Returns the labels of this name that occur, sorted.
     pub fn tag_set(&self, labels: &str) -> BTreeSet<&str> {
         let all =
             self.sentences.iter().flat_map(|&sentence| self.file.document.tags(sentence as usize, labels));
@@ -143,19 +143,19 @@ impl Portion {
     }
 }
 
-/// Whether the choice of sentences depends on the seed.
+/// Returns whether the choice of sentences depends on the seed.
 #[must_use]
 pub(crate) fn is_drawn(data: &DataSettings, has_train: bool) -> bool {
     seed_chooses(data) || data.cut_test > 0.0 || data.cut_dev > 0.0 || !has_train
 }
 
-/// Whether it is the cell's seed that chooses among the train sentences.
+/// Returns whether it is the cell's seed that chooses among the train sentences.
 pub(crate) fn seed_chooses(data: &DataSettings) -> bool {
     data.fraction < 1.0 || (data.sample > 0 && data.draw == 0)
 }
 
-/// The train sentences a cell learns from: a drawn sample of N, or else the first N and a seeded share of
-/// them; in order. Of one draw, a larger sample holds the smaller ones.
+/// Returns the train sentences of a cell, in order: a drawn sample of N, or the first N and a seeded share of
+/// them. Within one draw, a larger sample contains the smaller ones.
 fn choose<T>(mut all: Vec<T>, data: &DataSettings, seed: u64) -> Vec<T> {
     if data.sample > 0 {
         let draw = if data.draw > 0 { data.draw } else { seed };
@@ -171,7 +171,8 @@ fn choose<T>(mut all: Vec<T>, data: &DataSettings, seed: u64) -> Vec<T> {
     take(all, count, Stream::new(seed, "fraction")).0
 }
 
-/// A drawn share of what is scored, at least one sentence. It is the same for all seeds: they are compared sentence by sentence.
+/// Draws a share of the scored sentences, at least one. The share is the same for all seeds, since they are
+/// compared sentence by sentence.
 fn scored_share<T>(all: Vec<T>, share: f64, stream: &str) -> Vec<T> {
     if share >= 1.0 || all.is_empty() {
         return all;
@@ -180,7 +181,8 @@ fn scored_share<T>(all: Vec<T>, share: f64, stream: &str) -> Vec<T> {
     take(all, count, Stream::new(0, stream)).0
 }
 
-/// A drawn share, rounded, and the rest; both in order, neither empty where there are two.
+/// Returns a drawn share, rounded, and the rest; both are in order, and neither is empty if there are two
+/// sentences.
 fn cut<T>(all: Vec<T>, share: f64, stream: Stream) -> (Vec<T>, Vec<T>) {
     let most = all.len().saturating_sub(1);
     let count = ((all.len() as f64 * share).round() as usize).clamp(1.min(most), most);
@@ -235,7 +237,7 @@ mod tests {
         assert_eq!([drawn(0, 0), drawn(0, 7), drawn(5, 0), drawn(5, 7)], [false, false, true, false]);
     }
 
-    /// A treebank of so many sentences in train, with or without dev.
+    /// Returns a treebank of so many sentences in train, with or without dev.
     fn files(train: usize, dev: usize) -> Files {
         let file = |split: &str, count: usize| {
             let sentence = |n| format!("# sent_id = {split}-{n}\n1\tice\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n");

@@ -11,7 +11,7 @@ use frostline_train::Example;
 use crate::data::{Data, TaskData};
 use crate::stage::Stage;
 
-/// A tagger's shape, with a word table that carries so many rows, all of which a step updates.
+/// Returns a tagger's shape, with a word table that carries so many rows, all of which a step updates.
 #[must_use]
 pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
     Shape {
@@ -28,13 +28,13 @@ pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
     }
 }
 
-/// The shape on this backend, where a step reads at most so many rows of the word table.
+/// Returns the shape on this backend, if a step reads at most this many rows of the word table.
 #[must_use]
 pub fn on_backend(shape: Shape, read: usize, backend: &str) -> Shape {
     if has_lazy_tables(backend) { shape.reading(read) } else { shape }
 }
 
-/// What a step costs under a policy, compared with one in which everything learns.
+/// Returns the cost of a step under a policy, compared with a step that trains everything.
 #[must_use]
 pub fn predict(
     shape: &Shape,
@@ -45,7 +45,7 @@ pub fn predict(
     compared(shape, workload, policy, [prefix, PrefixMode::ALL_CACHED], 1)
 }
 
-/// The same for a step in so many parts; the prefix is computed in the second mode where it is cached.
+/// Returns the cost of a step in this many parts; the second mode computes the prefix if it is cached.
 fn compared(
     shape: &Shape,
     workload: &Workload,
@@ -81,7 +81,7 @@ pub fn step_ms(
     1e3 * Cost::with_prefix(shape, workload, policy, prefix).seconds(machine)
 }
 
-/// What a step on this workload keeps under a policy.
+/// Returns the memory that a step on this workload keeps under a policy.
 #[must_use]
 pub fn memory(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> record::PredictedMemory {
     bytes(&StepMemory::of(shape, workload, policy))
@@ -93,12 +93,12 @@ fn bytes(kept: &StepMemory) -> record::PredictedMemory {
     record::PredictedMemory { gradients, moments, activations }
 }
 
-/// The label positions of an example.
+/// Returns the label positions of an example.
 pub(crate) fn labels(example: &Example) -> u64 {
     example.words.iter().zip(&example.gold).filter(|(w, g)| w.is_ok() && g.is_some()).count() as u64
 }
 
-/// The prediction for a cell's stage, from the train sentences that it learns from.
+/// Returns the prediction for a cell's stage, from its train sentences.
 pub(crate) fn of_stage(data: &Data, encoder: &EncoderConfig, stage: &Stage, backend: &str) -> record::Cost {
     let (shape, workload) = of_train(data, encoder, stage, backend);
     let cached = stage.constant.map_or(PrefixMode::Computed, PrefixMode::Cached);
@@ -107,7 +107,7 @@ pub(crate) fn of_stage(data: &Data, encoder: &EncoderConfig, stage: &Stage, back
     record::Cost { memory: memory_of_stage(data, encoder, stage, parts, backend), ..cost }
 }
 
-/// What the longest batch of any task keeps that the stage learns from, where each step is taken in so many parts: what its
+/// What the longest batch of any task keeps that the stage learns from, if each step is taken in so many parts: what its
 /// longest part does.
 pub(crate) fn memory_of_stage(
     data: &Data,
@@ -134,7 +134,7 @@ pub(crate) fn memory_of_stage(
     all.max_by(|a, b| a.total().total_cmp(&b.total())).map(|kept| bytes(&kept))
 }
 
-/// The model of a stage, and its mean step over all tasks that it learns from.
+/// Returns the model of a stage, and its mean step over all tasks that it trains.
 pub(crate) fn of_train(
     data: &Data,
     encoder: &EncoderConfig,

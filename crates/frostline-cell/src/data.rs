@@ -12,7 +12,7 @@ use crate::document::Labelled;
 
 /// A cell's data, aligned.
 pub(crate) struct Data {
-    /// What it was made from.
+    /// The key of the data.
     pub key: String,
     /// By name.
     pub tasks: Vec<TaskData>,
@@ -36,17 +36,17 @@ pub(crate) struct TaskData {
     pub train: Dataset,
     pub dev: Scored,
     pub test: Option<Scored>,
-    /// What its splits are, for the record.
+    /// Facts about the splits, for the record.
     pub facts: TaskFacts,
-    /// What each word's most frequent tag reaches, where baselines are asked for.
+    /// The most-frequent-tag baseline, if baselines are enabled.
     pub most_frequent: Option<Baseline>,
 }
 
-/// A split that is scored: its examples, and its sentences as they stand in the file.
+/// A split that is scored: its examples, and its sentences as in the file.
 pub(crate) struct Scored {
     pub set: Dataset,
     pub sentences: Portion,
-    /// What train knows of each labelled word, sentence by sentence; nothing where sentences are labelled.
+    /// Familiarity of each labelled word, sentence by sentence; empty if sentences are labelled.
     pub known: Vec<Vec<Familiarity>>,
 }
 
@@ -54,11 +54,11 @@ pub(crate) struct Scored {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key<'a> {
     pub id: Cow<'a, str>,
-    /// Its labelled words; where the sentence is labelled, all of its text as one.
+    /// The labelled words; if the sentence is labelled, its whole text as one word.
     pub words: Vec<KeyWord<'a>>,
 }
 
-/// What is labelled in a scored sentence.
+/// The labelled items of a scored sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyWord<'a> {
     pub number: &'a str,
@@ -67,7 +67,7 @@ pub(crate) struct KeyWord<'a> {
 }
 
 impl Data {
-    /// The task of the headline.
+    /// Returns the task of the headline.
     pub fn main(&self) -> &TaskData {
         &self.tasks[self.headline]
     }
@@ -79,14 +79,14 @@ impl TaskData {
         [Some(&self.train), Some(&self.dev.set), self.test.as_ref().map(|test| &test.set)]
     }
 
-    /// Dev and, where there is one, test, with their names.
+    /// Returns dev and, if there is one, test, with their names.
     pub fn scored(&self) -> impl Iterator<Item = (&'static str, &Scored)> {
         [("dev", Some(&self.dev)), ("test", self.test.as_ref())]
             .into_iter()
             .filter_map(|(name, scored)| Some((name, scored?)))
     }
 
-    /// What a scored split of this task says, sentence by sentence.
+    /// Returns the gold labels of a scored split of this task, sentence by sentence.
     pub fn keys<'a>(&'a self, scored: &'a Scored) -> Vec<Key<'a>> {
         let sentences = scored.sentences.labelled(&self.settings.labels);
         sentences.into_iter().map(|sentence| Key::of(sentence, self.settings.unit())).collect()
@@ -94,7 +94,7 @@ impl TaskData {
 }
 
 impl<'a> Key<'a> {
-    /// What is labelled in a sentence.
+    /// Returns the labelled items of a sentence.
     pub fn of(sentence: Labelled<'a>, unit: Unit) -> Self {
         let Labelled { id, numbers, tagged } = sentence;
         let form = |at: usize| match unit {

@@ -3,7 +3,7 @@
 use frostline_assets::Places;
 use frostline_record::{Cell, Input, Settings};
 
-/// A cell with the default settings but for a change, whose inputs are embedded in the program.
+/// Returns a cell with the default settings but for a change, whose inputs are embedded in the program.
 pub(crate) fn demo_cell(change: impl FnOnce(&mut Settings)) -> Cell {
     let mut settings = Settings { lang: "en".parse().expect("a name"), ..Settings::default() };
     settings.encoder.name = "embedded:demo-distilbert".into();

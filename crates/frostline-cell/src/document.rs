@@ -1,5 +1,5 @@
-//! A dataset's file, parsed once: its text, and where in it the words, their numbers and all their labels stand.
-//! What a task sees of a sentence is a view of that.
+//! A dataset's file, parsed once: its text, and the positions of words, their numbers and all their labels in
+//! it. A task sees a sentence as a view of these.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, ensure};
 use frostline_conllu::{Column, Fault};
 use frostline_train::TaggedSentence;
 
-/// A file's format. It follows from what is labelled.
+/// A file's format, which follows from the kind of labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// CoNLL-U.
@@ -33,11 +33,11 @@ pub(crate) struct Document {
 /// A sentence as a task sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Labelled<'a> {
-    /// Its `sent_id`, or its line's number.
+    /// The sentence's `sent_id`, or its line number.
     pub id: Cow<'a, str>,
-    /// The words' own numbers; the sentence's own, `0`, where it is the sentence that is labelled.
+    /// The words' numbers; `0`, the sentence's number, if the sentence is labelled.
     pub numbers: Vec<&'a str>,
-    /// Its words and their labels, or its one label.
+    /// The words and their labels, or the sentence's label.
     pub tagged: TaggedSentence<'a>,
 }
 
@@ -53,7 +53,7 @@ struct Entry {
     id: Id,
     /// Places of its words in the document.
     words: Range<usize>,
-    /// The sentence's label, where the file has one.
+    /// The sentence's label, if the file has one.
     label: Option<Span>,
 }
 
@@ -64,14 +64,14 @@ enum Id {
     Missing,
 }
 
-/// Where a task's labels stand.
+/// The position of a task's labels.
 #[derive(Clone, Copy)]
 enum Labels<'a> {
     /// In a column of each word.
     Column(usize),
     /// In this feature of each word.
     Feature(&'a str),
-    /// Beside the sentence.
+    /// Next to the sentence.
     Sentence,
     /// In the sentence's id.
     Genre,
@@ -83,12 +83,12 @@ const NUMBER: usize = 1;
 const ENTITY: usize = 2;
 const FEATS: usize = 4;
 
-/// What is kept of a treebank's word.
+/// The columns that are kept of a treebank's word.
 const TREEBANK: [Column; 6] =
     [Column::Form, Column::Id, Column::Upos, Column::Xpos, Column::Feats, Column::Deprel];
 
 impl Format {
-    /// The format of a file that has these labels.
+    /// Returns the format of a file that has these labels.
     pub fn of(labels: &str) -> Self {
         match labels {
             "label" => Self::Sentences,
@@ -97,7 +97,7 @@ impl Format {
         }
     }
 
-    /// How many cells a word has.
+    /// Returns how many cells a word has.
     fn columns(self) -> usize {
         match self {
             Self::Treebank => TREEBANK.len(),
@@ -138,17 +138,17 @@ impl Document {
         Ok(document)
     }
 
-    /// How many sentences have words.
+    /// Returns how many sentences have words.
     pub fn len(&self) -> usize {
         self.sentences.len()
     }
 
-    /// The words of a sentence.
+    /// Returns the words of a sentence.
     pub fn words(&self, sentence: usize) -> Vec<&str> {
         self.rows(sentence).map(|row| self.show(row[FORM])).collect()
     }
 
-    /// A sentence's `sent_id`, or its line's number; `-` where it has none.
+    /// Returns a sentence's `sent_id`, or its line number; `-` if it has none.
     pub fn id(&self, sentence: usize) -> Cow<'_, str> {
         match self.sentences[sentence].id {
             Id::Named(span) => self.show(span).into(),
@@ -157,7 +157,7 @@ impl Document {
         }
     }
 
-    /// A sentence's genre: its `sent_id` before the first `-`.
+    /// Returns a sentence's genre: its `sent_id` before the first `-`.
     pub fn genre(&self, sentence: usize) -> Option<&str> {
         match self.sentences[sentence].id {
             Id::Named(span) => self.show(span).split_once('-').map(|(genre, _)| genre),
@@ -165,10 +165,10 @@ impl Document {
         }
     }
 
-    /// A sentence with the labels of this name.
+    /// Returns a sentence with the labels of this name.
     ///
     /// # Panics
-    /// Where files of this format do not have such labels.
+    /// If files of this format do not have such labels.
     pub fn labelled(&self, sentence: usize, labels: &str) -> Labelled<'_> {
         let numbers = match Labels::of(labels) {
             Labels::Column(_) | Labels::Feature(_) => {
@@ -183,10 +183,10 @@ impl Document {
         }
     }
 
-    /// The labels of this name of a sentence: one for each word, or a single one.
+    /// Returns the labels of this name of a sentence: one for each word, or a single one.
     ///
     /// # Panics
-    /// As [`Document::labelled`].
+    /// See [`Document::labelled`].
     pub fn tags(&self, sentence: usize, labels: &str) -> Vec<&str> {
         let rows = || self.rows(sentence);
         match Labels::of(labels) {
@@ -200,7 +200,7 @@ impl Document {
         }
     }
 
-    /// Every sentence with the labels of this name.
+    /// Returns every sentence with the labels of this name.
     pub fn all_labelled(&self, labels: &str) -> Vec<Labelled<'_>> {
         (0..self.len()).map(|sentence| self.labelled(sentence, labels)).collect()
     }
@@ -249,7 +249,7 @@ impl Document {
         }
     }
 
-    /// The cells of each word of a sentence.
+    /// Returns the cells of each word of a sentence.
     fn rows(&self, sentence: usize) -> impl Iterator<Item = &[Span]> {
         let (columns, words) = (self.format.columns(), &self.sentences[sentence].words);
         self.cells[words.start * columns..words.end * columns].chunks_exact(columns)
@@ -261,7 +261,7 @@ impl Document {
 }
 
 impl Span {
-    /// Where a part of a text stands in it.
+    /// Returns the position of a part of a text.
     fn of(text: &str, part: &str) -> Self {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
         debug_assert!(start + part.len() <= text.len(), "a part of the text");
@@ -278,7 +278,7 @@ impl Id {
 /// The label of a word without the feature.
 pub(crate) const NO_FEATURE: &str = "none";
 
-/// The value of a feature, or that the word does not have it.
+/// Returns the value of a feature, or that the word does not have it.
 fn feature<'a>(feats: &'a str, name: &str) -> &'a str {
     let mut all = feats.split('|').filter_map(|one| one.split_once('='));
     all.find(|(key, _)| *key == name).map_or(NO_FEATURE, |(_, value)| value)

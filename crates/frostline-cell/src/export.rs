@@ -1,4 +1,4 @@
-//! The model of a cell, copied to a Hugging Face folder of its own.
+//! Copies the model of a cell to a separate Hugging Face folder.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ use crate::card;
 #[error("{} exists already; choose another --out", .0.display())]
 pub struct OutputExists(pub PathBuf);
 
-/// Checks that the model saved in the cell's folder opens and has the tags of its record, then
-/// copies it to `out`, with a model card. Gives the record and the files.
+/// Checks that the model saved in the cell's folder opens and has the tags of its record, then copies it to
+/// `out`, with a model card. Returns the record and the files.
 ///
 /// # Errors
-/// Where the cell holds no record, failed or saved no model, the model does not open, `out` holds files
+/// If the cell has no record, failed or saved no model, the model does not open, `out` contains files
 /// ([`OutputExists`]) or cannot be written.
 pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
     let cell = run.display();
@@ -41,8 +41,9 @@ pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
     Ok((record, files))
 }
 
-/// The files of a saved model: those that the record lists, and the card. A record of before files were listed has those that
-/// a model is read from, so that a script or pickle that was added later does not go along.
+/// Returns the files of a saved model: the files listed in the record, and the card. For an older record
+/// without a list, these are the files from which a model is read, so that a script or pickle that was added
+/// later is not copied.
 fn names(model: &Path, saved: &SavedFiles) -> Result<Vec<String>> {
     let listed: Vec<&str> = saved.names_in("model").collect();
     let is_read =
@@ -64,7 +65,7 @@ fn copy(from: &Path, names: &[String], out: &Path) -> Result<Vec<String>> {
     if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || out.is_file() {
         return Err(OutputExists(out.to_path_buf()).into());
     }
-    // Not a name that somebody else may have given to a folder.
+    // This name cannot be the name of an existing folder of another process.
     let part = out.with_added_extension(format!("part-{}", std::process::id()));
     let cannot = |error: anyhow::Error| anyhow!("{place}: cannot be written: {error}; choose another --out");
     let begin = || {

@@ -1,8 +1,7 @@
-//! What a task's data are, before anything is learned: counts for the record, and what train knows of
-//! a word.
+//! Facts about a task's data, before training: counts for the record, and each word's familiarity.
 //!
-//! Words count as spelled alike where they are after lowercasing, if the settings ask for that. What a tokenizer
-//! itself makes of case is not looked at.
+//! Two words have the same form if they are spelled alike, after lowercasing if the settings require it. The
+//! tokenizer's own treatment of case is ignored.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -16,10 +15,10 @@ use crate::aligned::{AlignedSplit, AlignedTask};
 use crate::corpora::{self, Corpora};
 use crate::document::Labelled;
 
-/// What the data of each kind of cell are, as a record would say it. Of the encoder only the tokenizer is read.
+/// Returns facts about the data of each kind of cell, as in a record. Only the encoder's tokenizer is read.
 ///
 /// # Errors
-/// Where a file cannot be read, has a fault or has changed, or a sentence cannot be aligned.
+/// If a file cannot be read, has a fault or has changed, or a sentence cannot be aligned.
 pub fn of_cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
     let (mut corpora, mut seen) = (Corpora::default(), HashSet::new());
     let mut all = Vec::new();
@@ -32,7 +31,7 @@ pub fn of_cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
     Ok(all)
 }
 
-/// What the data of one cell are.
+/// Returns facts about the data of one cell.
 ///
 /// # Errors
 /// If an input cannot be read, or has no labels of a task.
@@ -48,7 +47,7 @@ pub(crate) fn of_cell(cell: &Cell, corpora: &mut Corpora) -> Result<CellFacts> {
     Ok(CellFacts { cell: cell.id.clone(), tasks })
 }
 
-/// What train knows: its words, each with one tag or several, and its sentences.
+/// The words of train, each with one tag or several, and the sentences of train.
 pub(crate) struct Known {
     unit: Unit,
     lowercase: bool,
@@ -61,7 +60,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// What there is to know of these train sentences.
+    /// Collects the words and sentences of train.
     #[must_use]
     pub fn of(train: &[Labelled<'_>], task: &TaskSettings, lowercase: bool) -> Self {
         let mut known = Self {
@@ -81,13 +80,13 @@ impl Known {
         known
     }
 
-    /// What train says of a word.
+    /// Returns the familiarity of a word.
     #[must_use]
     pub fn familiarity(&self, form: &str) -> Familiarity {
         self.lexicon.familiarity(&self.seen(form))
     }
 
-    /// What a task's record says of its data; `tags` is its tag set.
+    /// Returns the facts about a task's data for its record; `tags` is its tag set.
     #[must_use]
     pub fn facts(&self, task: &AlignedTask<'_>, tags: &[String]) -> TaskFacts {
         let mut train = self.split(&task.train);
@@ -165,8 +164,8 @@ impl Known {
         counts
     }
 
-    /// A sentence's forms that count, with their tags: those of labelled words, or where the sentence is
-    /// labelled those of all words, whose tags are empty.
+    /// Returns a sentence's counted forms with their tags: of labelled words or, if the sentence is labelled,
+    /// of all words with empty tags.
     fn forms<'a>(&self, sentence: &'a Labelled<'_>) -> impl Iterator<Item = (Cow<'a, str>, &'a str)> {
         let (whole, lower) = (self.unit == Unit::Sentences, self.lowercase);
         let tagged = &sentence.tagged;
@@ -180,7 +179,7 @@ impl Known {
         spelled(form, self.lowercase)
     }
 
-    /// A sentence's words as one text; no word has a line's end in it.
+    /// Returns a sentence's words as one text; no word has a line's end in it.
     fn text(&self, sentence: &Labelled<'_>) -> String {
         sentence.tagged.words.iter().map(|word| self.seen(word)).collect::<Vec<_>>().join("\n")
     }
@@ -190,8 +189,9 @@ fn bare_texts(sentences: &[Labelled<'_>]) -> HashSet<String> {
     sentences.iter().filter_map(bare_text).collect()
 }
 
-/// A sentence's letters and digits in lower case, word by word. A sentence without any is kept as it is. Nothing where most forms
-/// are `_`: the file comes without its text, and what sentences are the same is not known.
+/// Returns a sentence's letters and digits in lower case, word by word. A sentence without any is returned
+/// unchanged. Returns `None` if most forms are `_`: then the file comes without its text, and equal sentences
+/// cannot be found.
 fn bare_text(sentence: &Labelled<'_>) -> Option<String> {
     let words = &sentence.tagged.words;
     if 2 * words.iter().filter(|word| **word == "_").count() > words.len() {

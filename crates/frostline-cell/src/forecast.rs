@@ -1,4 +1,5 @@
-//! What cells will cost on this machine, from the cost model and the machine's calibration, without training anything.
+//! Predicts the cost of cells on this machine, from the cost model and the machine's calibration, without
+//! training.
 
 use anyhow::{Context as _, Result};
 use frostline_assets::Places;
@@ -20,7 +21,7 @@ use crate::stage::Stage;
 const PARTS: [usize; 4] = [2, 4, 8, 16];
 
 /// Predicts what each cell costs, with the threads of the caller's pool. Seconds need a calibration in the cache; with
-/// `calibrate`, one is made where it is missing. `note` gets a line for each. With `prefix_cache`, constant prefixes are read where
+/// `calibrate`, one is made if it is missing. `note` gets a line for each. With `prefix_cache`, constant prefixes are read where
 /// they can be, and each cell computes them once.
 ///
 /// # Errors
@@ -45,7 +46,7 @@ fn of_cell(
     note: &mut dyn FnMut(&str),
 ) -> Result<Forecast> {
     let mut plain = cell.clone();
-    // They take time, and nothing here depends on them.
+    // Baselines take time, and no prediction depends on them.
     plain.settings.eval.baselines = Switch::Off;
     let data = load(&plain, false, shared)?;
     let stages = Stage::all(&cell.settings, &data, false)?;
@@ -80,7 +81,7 @@ fn of_cell(
     Ok(Forecast { cell: cell.id.clone(), steps, seconds, parameters, bytes, in_parts })
 }
 
-/// What a step would keep in more parts than its settings say, as far as that is less.
+/// Returns the memory of a step in more parts than in its settings, as long as it decreases.
 fn in_parts(
     data: &Data,
     encoder: &EncoderConfig,
@@ -97,7 +98,7 @@ fn in_parts(
     kept.filter(|kept| kept.bytes < bytes).collect()
 }
 
-/// Bytes of the stage that keeps most, where each takes its steps in at least so many parts.
+/// Returns the bytes of the stage that keeps most, if each takes its steps in at least this many parts.
 fn most_bytes(
     data: &Data,
     encoder: &EncoderConfig,
@@ -113,8 +114,8 @@ fn most_bytes(
     stages.iter().map(of_stage).max().unwrap_or(0)
 }
 
-/// What a mean step of all stages should take, in milliseconds: for the record of a cell, where the cache has a calibration for
-/// the program and machine that ran it.
+/// Returns the predicted time of a mean step over all stages, in milliseconds: for a cell's record, if the
+/// cache contains a calibration for its program and machine.
 pub(crate) fn step_ms(
     data: &Data,
     encoder: &EncoderConfig,
@@ -135,7 +136,8 @@ pub(crate) fn step_ms(
     (steps > 0).then(|| 1e3 * seconds / steps as f64)
 }
 
-/// Seconds of a stage's steps. Where blocks unfreeze on the way, each part of the stage counts with what it learns.
+/// Returns the seconds of a stage's steps. If blocks unfreeze during the stage, each part counts with its
+/// trainable parameters.
 fn training(
     data: &Data,
     encoder: &EncoderConfig,

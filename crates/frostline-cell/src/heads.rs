@@ -1,4 +1,4 @@
-//! A cell's heads: which tasks have one, what it is called, and how many tags it has.
+//! The heads of a cell: the tasks that have one, their names, and their numbers of tags.
 
 use frostline_model::{HeadKind, HeadShape};
 use frostline_record::{self as record, Settings};
@@ -6,7 +6,7 @@ use frostline_record::{self as record, Settings};
 /// Standard deviation of the head's first weights, as in Hugging Face's classifiers.
 pub(crate) const HEAD_STD: f64 = 0.02;
 
-/// A head's kind as the model names it.
+/// Returns a head's kind as the model names it.
 pub(crate) fn kind(kind: record::HeadKind) -> HeadKind {
     match kind {
         record::HeadKind::Linear => HeadKind::Linear,
@@ -15,20 +15,19 @@ pub(crate) fn kind(kind: record::HeadKind) -> HeadKind {
     }
 }
 
-/// The task whose head a task reads: its own, or the one that it shares.
+/// Returns the task whose head a task uses: its own or a shared one.
 pub(crate) fn owner<'a>(settings: &'a Settings, task: &'a str) -> &'a str {
     let shared = settings.tasks.get(task).map_or("", |task| task.shares.as_str());
     if shared.is_empty() { task } else { shared }
 }
 
-/// The names of the heads, in the model's order: those of the tasks that have their own.
+/// Returns the names of the heads, in the model's order: the names of the tasks with their own head.
 pub(crate) fn head_names(settings: &Settings) -> Vec<&str> {
     let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
     own.map(|(name, _)| name.as_str()).collect()
 }
 
-/// The heads, given each task's tags. The headline's parameters do not depend on what else is
-/// learned.
+/// Returns the heads, given each task's tags. The headline's parameters do not depend on the other tasks.
 pub(crate) fn heads<'a>(settings: &Settings, tags: impl Fn(&str) -> &'a [String]) -> Vec<HeadShape> {
     let main = owner(settings, settings.headline());
     let shape = |name: &str| HeadShape {

@@ -1,4 +1,4 @@
-//! What a cell has found so far, over its stages, and the file from which it is resumed after a crash.
+//! The results of a cell so far, over its stages, and the file from which it resumes after a crash.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::version;
 
-/// The largest checkpoint that is read. That of an encoder of three billion parameters has 36 GiB.
+/// Maximum size of a checkpoint. The checkpoint of an encoder with three billion parameters has 36 GiB.
 ///
 /// # Units
 /// Bytes.
 const MOST_CHECKPOINT: u64 = 64 << 30;
 
-/// What is known of a cell at the start of a stage, and the rows reported since.
+/// The results of a cell at the start of a stage, and the rows reported since.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct History {
     /// Steps of all stages.
@@ -33,7 +33,7 @@ pub(crate) struct History {
     pub epochs: Vec<EpochRow>,
     pub losses: Vec<LossPoint>,
     pub dev_points: Vec<DevPoint>,
-    /// What a row of the word table without gradient was multiplied with, in finished stages.
+    /// The factor of a word-table row without gradients over the finished stages.
     pub untouched: f64,
     pub times: Times,
     /// Time of scoring after training, in milliseconds.
@@ -70,8 +70,8 @@ struct Note {
     history: History,
 }
 
-/// What was found so far and the running stage's state: from the last checkpoint in the folder or, if that is
-/// damaged, from the one before.
+/// Returns the results so far and the running stage's state: from the last checkpoint in the folder or, if it
+/// is damaged, from the previous one.
 pub(crate) fn resume(folder: &Path, id: &str, machine: &str) -> (History, Option<Saved>) {
     for file in CHECKPOINTS {
         let path = folder.join(file);
@@ -82,7 +82,7 @@ pub(crate) fn resume(folder: &Path, id: &str, machine: &str) -> (History, Option
             Ok((saved, note)) if note.id == id && note.machine == machine => {
                 return (note.history, Some(saved));
             }
-            // Of other settings, code or machines: bits would differ.
+            // The checkpoint has other settings, code or machine: bits would differ.
             Ok(_) => {}
             Err(reason) => {
                 tracing::warn!("{}: not used, since {reason}", path.display());
@@ -107,8 +107,9 @@ impl History {
         (self.epochs_before, self.steps)
     }
 
-    /// Stores where the cell is, and keeps the checkpoint before: at every moment the last one is there. A disk that is full costs the checkpoint, not the
-    /// cell. Where another process has the cell now, its checkpoints stay.
+    /// Stores where the cell is, and keeps the checkpoint before: at every moment the last one is there. A full
+    /// disk loses the checkpoint, not the cell. If another process has taken over the cell, its checkpoints
+    /// stay.
     pub fn keep(&self, job: &Job, machine: &str, saved: &Saved) {
         if !job.is_held() {
             return;
@@ -130,7 +131,7 @@ impl History {
         }
     }
 
-    /// A step as the screen shows it, with the time that is left.
+    /// Returns a step as the screen shows it, with the time that is left.
     pub fn step_event(
         &self,
         id: &str,
@@ -157,7 +158,7 @@ impl History {
         }
     }
 
-    /// What became of a stage's constant prefix; the record names the first that there was.
+    /// Adds how a stage's constant prefix was obtained; the record contains the first one.
     pub fn add_prefix(&mut self, used: PrefixUse) {
         let fill_ms = self.prefix.fill_ms + used.fill_ms;
         if self.prefix.state == PrefixState::None {
@@ -178,7 +179,7 @@ impl History {
         self.seen.1 += finished.seen.1;
     }
 
-    /// Where a cell's time went; `rest_ms` is what is none of the others.
+    /// Returns how a cell's time was spent; `rest_ms` is the time in no other category.
     pub fn timing(
         &self,
         [load_ms, baselines_ms]: [f64; 2],

@@ -14,44 +14,44 @@ use serde_json::{Map, Value};
 /// The roles of the files from which an aligner is made.
 pub(crate) const TOKENIZER: [&str; 3] = ["tokenizer", "tokenizer-config", "vocabulary"];
 
-/// The input of a role.
+/// Returns the input of a role.
 ///
 /// # Errors
-/// Where the cell has none.
+/// If the cell has no such input.
 pub fn input<'a>(inputs: &'a Inputs, role: &str) -> Result<&'a Input> {
     inputs.get(role).ok_or_else(|| anyhow!("the cell names no input `{role}`"))
 }
 
-/// An input's text, checked against its hash.
+/// Returns an input's text, checked against its hash.
 ///
 /// # Errors
-/// Where it cannot be read, changed since the sweep began, or is no UTF-8.
+/// If it cannot be read, changed since the sweep began, or is no UTF-8.
 pub fn text(inputs: &Inputs, role: &str) -> Result<String> {
     text_of(input(inputs, role)?)
 }
 
-/// The same, given the input.
+/// Returns the text of an input, checked against its hash.
 ///
 /// # Errors
-/// As [`text`].
+/// See [`text`].
 pub(crate) fn text_of(input: &Input) -> Result<String> {
     let bytes = read_pinned(&input.path, &input.sha256)?;
     String::from_utf8(bytes.into_owned())
         .map_err(|error| anyhow!("{}: no UTF-8 from byte {}", input.path, error.utf8_error().valid_up_to()))
 }
 
-/// The encoder's shape.
+/// Returns the encoder's shape.
 ///
 /// # Errors
-/// Where the config cannot be read or used.
+/// If the config cannot be read or used.
 pub fn encoder_config(inputs: &Inputs) -> Result<EncoderConfig> {
     Ok(EncoderConfig::parse(&text(inputs, "config")?, &input(inputs, "config")?.path)?)
 }
 
-/// The aligner of a cell.
+/// Returns the aligner of a cell.
 ///
 /// # Errors
-/// Where the tokenizer cannot be read.
+/// If the tokenizer cannot be read.
 pub fn aligner(inputs: &Inputs, data: &DataSettings) -> Result<Aligner> {
     let aligner = if inputs.contains_key("tokenizer") {
         let place = &input(inputs, "tokenizer")?.path;
@@ -75,10 +75,10 @@ pub fn aligner(inputs: &Inputs, data: &DataSettings) -> Result<Aligner> {
     Ok(aligner.with_options(options)?.with_cache(true))
 }
 
-/// The file `tokenizer_config.json` beside the tokenizer, where there is one. A saved model needs it.
+/// Returns the file `tokenizer_config.json` next to the tokenizer, if there is one. A saved model needs it.
 ///
 /// # Errors
-/// Where it cannot be read, or is no JSON object.
+/// If it cannot be read, or is no JSON object.
 pub(crate) fn tokenizer_config(inputs: &Inputs) -> Result<Option<Map<String, Value>>> {
     let Some(input) = inputs.get("tokenizer-config") else { return Ok(None) };
     let object = serde_json::from_str(&text_of(input)?);
@@ -101,10 +101,10 @@ pub fn check_ids(inputs: &Inputs, aligner: &Aligner, encoder: &EncoderConfig) ->
     Ok(())
 }
 
-/// Where the encoder's numbers come from.
+/// Returns the source of the encoder's parameters.
 ///
 /// # Errors
-/// Where the weights are missing or no safetensors file.
+/// If the weights are missing or no safetensors file.
 pub fn encoder_source(
     inputs: &Inputs,
     settings: &Settings,
@@ -116,10 +116,10 @@ pub fn encoder_source(
     Ok(Box::new(checkpoint(inputs, settings, config.family)?))
 }
 
-/// The encoder's weights.
+/// Returns the encoder's weights.
 ///
 /// # Errors
-/// Where they are missing or no safetensors file.
+/// If they are missing or no safetensors file.
 pub(crate) fn checkpoint(inputs: &Inputs, settings: &Settings, family: Family) -> Result<Checkpoint> {
     let input = weights(inputs, settings)?;
     Ok(match is_embedded(input) {
@@ -128,10 +128,10 @@ pub(crate) fn checkpoint(inputs: &Inputs, settings: &Settings, family: Family) -
     })
 }
 
-/// The weights file, or the index of its shards.
+/// Returns the weights file, or the index of its shards.
 ///
 /// # Errors
-/// Where the encoder has none.
+/// If the encoder has no weights.
 pub fn weights<'a>(inputs: &'a Inputs, settings: &Settings) -> Result<&'a Input> {
     inputs.get("weights").or_else(|| inputs.get("weights-index")).ok_or_else(|| {
         anyhow!(
@@ -141,12 +141,12 @@ pub fn weights<'a>(inputs: &'a Inputs, settings: &Settings) -> Result<&'a Input>
     })
 }
 
-/// Files whose bytes are those that their cells name, each hashed once for as long as it stays the same file.
+/// Files whose bytes match the hashes in their cells. Each is hashed once, as long as it stays the same file.
 #[derive(Debug, Default)]
 pub struct Verified(HashMap<(String, String), Identity>);
 
 impl Verified {
-    /// Hashes those files that were not hashed before, or that were written or replaced since.
+    /// Hashes files that were not hashed before, or that were written or replaced since.
     ///
     /// # Errors
     /// See [`verify`].
@@ -156,14 +156,14 @@ impl Verified {
             let now = Identity::of(Path::new(&input.path))?;
             if self.0.get(&file) != Some(&now) {
                 verify(input)?;
-                // Of the file as it was before it was hashed: a change since then shows when it is checked again.
+                // Identity of the file before it was hashed: a later check detects a change since then.
                 self.0.insert(file, now);
             }
         }
         Ok(())
     }
 
-    /// Checks that nobody has written to these files or replaced them since [`Verified::check`].
+    /// Checks that these files have not been written or replaced since [`Verified::check`].
     ///
     /// # Errors
     /// Names the file.
@@ -196,10 +196,10 @@ pub fn check_length(settings: &Settings, encoder: &EncoderConfig) -> Result<()> 
     Ok(())
 }
 
-/// Checks that a file still has the bytes that its cell was made for, without keeping them.
+/// Checks that a file's bytes still match its cell, without keeping them.
 ///
 /// # Errors
-/// Where it cannot be read or has changed since the sweep began.
+/// If it cannot be read or has changed since the sweep began.
 pub fn verify(input: &Input) -> Result<()> {
     if is_embedded(input) {
         read_pinned(&input.path, &input.sha256)?;

@@ -18,10 +18,10 @@ use crate::heads::{head_names, heads, owner};
 use crate::inputs;
 use crate::shared::Shared;
 
-/// A cell's data, made where no earlier cell left the same.
+/// Returns a cell's data, reusing the data of an earlier cell if they are the same.
 ///
 /// # Errors
-/// Where a file cannot be read, has a fault, has changed or does not fit the encoder.
+/// If a file cannot be read, has a fault, has changed or does not fit the encoder.
 pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Arc<Data>> {
     let key = corpora::key(cell, verify)?;
     let Shared { data, corpora, .. } = shared;
@@ -71,7 +71,7 @@ fn shorten(portions: &mut Portions, batch: usize) {
     portions.test = None;
 }
 
-/// A task's data, its baseline left out.
+/// Returns a task's data, its baseline left out.
 fn task_data(settings: &Settings, task: &TaskSentences, aligned: &AlignedTask<'_>) -> Result<TaskData> {
     let TaskSentences { name, settings: of_task, portions, tags } = task;
     let owner = owner(settings, name);
@@ -98,14 +98,14 @@ fn task_data(settings: &Settings, task: &TaskSentences, aligned: &AlignedTask<'_
     })
 }
 
-/// Train as examples, with as many label positions as the settings say.
+/// Returns train as examples, with label positions by the settings.
 fn learned_from(split: &AlignedSplit<'_>, tags: &[String], settings: &Settings) -> Result<Dataset> {
     let dataset = dataset(split, tags, settings)?;
     let all = settings.data.label_all_tokens && split.unit == Unit::Words;
     Ok(if all { dataset.with_all_subwords(&split.aligned) } else { dataset })
 }
 
-/// A split as examples, with `strict_tags` only where train has all of its tags.
+/// Returns a split as examples; with `strict_tags`, every tag must occur in train.
 fn dataset(split: &AlignedSplit<'_>, tags: &[String], settings: &Settings) -> Result<Dataset> {
     let dataset = split.dataset(tags)?;
     ensure!(
@@ -117,7 +117,7 @@ fn dataset(split: &AlignedSplit<'_>, tags: &[String], settings: &Settings) -> Re
     Ok(dataset)
 }
 
-/// What train knows of each labelled word.
+/// Returns the familiarity of each labelled word.
 fn familiarity(split: &AlignedSplit<'_>, known: &Known) -> Vec<Vec<frostline_score::Familiarity>> {
     let of = |sentence: &crate::document::Labelled<'_>| {
         let key = Key::of(sentence.clone(), split.unit);
@@ -141,7 +141,7 @@ fn compact(tasks: &mut [TaskData], encoder: &EncoderConfig) -> Vocabulary {
     vocabulary
 }
 
-/// The first train sentence of a few words, as the model sees it.
+/// Returns the first train sentence of a few words, as the model sees it.
 fn sample(train: &AlignedSplit<'_>, task: &TaskData, aligner: &Aligner) -> Sample {
     let few = |words: usize| (4..=12).contains(&words);
     let at = train.sentences.iter().position(|sentence| few(sentence.tagged.words.len())).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! From what a run found to what a record says.
+//! Converts a run's results to a record's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub fn accounts(encoder: &EncoderConfig, heads: &[HeadShape], policy: &ResolvedP
     }
 }
 
-/// An encoder as a record shows it.
+/// Returns an encoder as a record shows it.
 pub(crate) fn encoder(config: &EncoderConfig) -> record::EncoderFacts {
     record::EncoderFacts {
         family: config.family.name().into(),
@@ -44,7 +44,7 @@ pub(crate) fn encoder(config: &EncoderConfig) -> record::EncoderFacts {
     }
 }
 
-/// An epoch as a record shows it; `before` are the stages, epochs and steps before its own.
+/// Returns an epoch as a record shows it; `before` are the stages, epochs and steps before its own.
 pub(crate) fn epoch_row(
     epoch: &Epoch,
     dev: &[Evaluation],
@@ -77,7 +77,7 @@ pub(crate) fn dev_point(
     record::DevPoint { step: steps + step, epoch: epochs as u32 + epoch, dev, others }
 }
 
-/// The headline task's dev score and those of all other tasks.
+/// Returns the headline task's dev score and the dev scores of all other tasks.
 fn dev_scores(dev: &[Evaluation], data: &Data) -> (record::Score, BTreeMap<String, record::Score>) {
     let score = |task: usize| {
         let here = &data.tasks[task];
@@ -87,17 +87,17 @@ fn dev_scores(dev: &[Evaluation], data: &Data) -> (record::Score, BTreeMap<Strin
     (score(data.headline), others.map(|task| (data.tasks[task].name.to_string(), score(task))).collect())
 }
 
-/// A point of the curve, after the steps of earlier stages.
+/// Returns a point of the curve, after the steps of earlier stages.
 pub(crate) fn loss_point(point: &record::LossPoint, before: u64) -> record::LossPoint {
     record::LossPoint { step: before + point.step, ..point.clone() }
 }
 
-/// What froze on the way, as a record shows it.
+/// Returns the groups that froze during training, in a record's form.
 pub(crate) fn settled(found: &[(Group, u64)]) -> Vec<record::Settled> {
     found.iter().map(|(group, step)| record::Settled { group: group.to_string(), step: *step }).collect()
 }
 
-/// What a split's tags are worth.
+/// Returns the scores of a split's tags.
 pub(crate) fn score(evaluation: &Evaluation, scored: &Scored, task: &TaskData) -> record::Score {
     let tally = &evaluation.tally;
     let names_entities = task.settings.labels == "entity";
@@ -155,12 +155,13 @@ fn entities(evaluation: &Evaluation, keys: &[Key<'_>], tags: &[String]) -> recor
     sum
 }
 
-/// Every labelled word or sentence with its gold and predicted tag: `sent_id`, number, form, gold,
-/// predicted; `_`, which is no label, where there is no prediction. For words also what train knows of them, and the number of
-/// their sentence in the split, from 1: ids may be missing or repeated, and a sentence without labels has no line.
+/// Returns every labelled word or sentence with its gold and predicted tag: `sent_id`, number, form, gold,
+/// predicted; `_`, which is no label, if there is no prediction. For words also their familiarity, and the
+/// number of their sentence in the split, from 1: ids may be missing or repeated, and a sentence without labels
+/// has no line.
 ///
 /// # Errors
-/// Where there are not as many predictions as sentences and words.
+/// If there are not as many predictions as sentences and words.
 pub(crate) fn prediction_lines(task: &TaskData, scored: &Scored, evaluation: &Evaluation) -> Result<String> {
     let keys = task.keys(scored);
     ensure!(keys.len() == evaluation.words.len(), "as many predictions as sentences");

@@ -1,5 +1,5 @@
-//! `frostline params`: how many numbers an encoder has, how many learn under a policy, and what a
-//! training step is predicted to cost. All of it is counted from shapes; milliseconds take a [`crate::calibration`].
+//! `frostline params`: counts an encoder's parameters and the trainable ones under a policy, and predicts the
+//! cost of a training step. All of it follows from shapes; milliseconds need a [`crate::calibration`].
 
 use std::fmt::Write as _;
 
@@ -8,43 +8,43 @@ use frostline_model::{EncoderConfig, HeadKind, HeadShape, ParameterSource, huggi
 use frostline_record::{Accounts, Cost, PredictedMemory};
 use serde::Serialize;
 
-/// What can be said about a policy without training.
+/// Predictions about a policy without training.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outlook {
     /// The policy.
     pub policy: String,
-    /// What learns.
+    /// The trainable parameters.
     #[serde(flatten)]
     pub accounts: Accounts,
-    /// Whether the prediction is for a run that reads what the policy keeps constant from a cache.
+    /// Whether the prediction is for a run that reads the policy's constant prefix from a cache.
     pub cached_prefix: bool,
-    /// What a step costs.
+    /// The cost of a step.
     pub cost: Cost,
-    /// How long a step takes on this machine, in milliseconds, where it was calibrated.
+    /// Time of a step on this machine, in milliseconds, if it was calibrated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_ms: Option<f64>,
-    /// The most sentences of a step that fit into the memory that was asked about; 0 where not even one does.
+    /// Maximum number of sentences per step that fit into the given memory; 0 if not even one does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_sentences: Option<u64>,
     /// Bytes of the parameters on the device, of the word table only the rows that the data need.
     pub parameter_bytes: u64,
-    /// Every parameter, where they were asked for.
+    /// Every parameter, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Vec<Listed>>,
 }
 
-/// One parameter: whether it learns, from when and how fast.
+/// One parameter: whether it is trained, from when, and at which rate.
 #[derive(Clone, Debug, Serialize)]
 pub struct Listed {
-    /// Its path.
+    /// The path of the parameter.
     pub path: String,
     /// The name that lists show, by [`Naming`].
     pub name: String,
-    /// Its shape.
+    /// The shape of the parameter.
     pub shape: Vec<usize>,
-    /// The epoch or step, counted from 0, from which it learns; nothing where it never does.
+    /// The epoch or step, counted from 0, from which it is trained; `None` if it never is.
     pub learns_from: Option<u64>,
-    /// Its peak learning rate; 0 where it never learns.
+    /// The peak learning rate; 0 if the parameter is never trained.
     pub lr: f64,
 }
 
@@ -53,13 +53,14 @@ pub struct Listed {
 pub struct Naming<'a> {
     /// The names of the heads' tasks, in the model's order.
     pub heads: &'a [&'a str],
-    /// Whether to use the names of Hugging Face's models, where these have one.
+    /// Whether to use the names of Hugging Face's models, if they exist.
     pub hugging_face: bool,
 }
 
 impl Naming<'_> {
-    /// The name of a parameter: its path, or for a head its task's name and the layer. Hugging Face has no name for what is
-    /// added to blocks, and the same names for the heads of several tasks, so these keep theirs.
+    /// Returns the name of a parameter: its path, or for a head its task's name and the layer. Hugging Face has
+    /// no name for what is added to blocks, and the same names for the heads of several tasks, so these keep
+    /// theirs.
     #[must_use]
     pub fn of(self, path: &str, encoder: &EncoderConfig) -> String {
         let head = path.strip_prefix("heads.").and_then(|rest| rest.split_once('.'));
@@ -78,13 +79,13 @@ impl Naming<'_> {
     }
 }
 
-/// Whether a policy adds this parameter to the encoder, so that no file has a name for it.
+/// Returns whether a policy adds this parameter to the encoder, so that no file has a name for it.
 fn is_added(encoder: &EncoderConfig, path: &str) -> bool {
     encoder.extras.parameters(encoder).iter().any(|(added, _)| added == path)
 }
 
-/// The names of the parameters that are drawn at random, since the encoder's files lack them: of heads and of what a policy
-/// adds; of the whole model where it starts at random.
+/// Returns the names of the parameters that are initialised at random because the encoder's files lack them: of
+/// heads and of parameters that a policy adds, or of the whole model if it starts at random.
 pub(crate) fn initialised(
     encoder: &EncoderConfig,
     heads: &[HeadShape],
@@ -103,7 +104,7 @@ pub(crate) fn initialised(
     all.filter(|path| !is_read(path)).map(|path| naming.of(&path, encoder)).collect()
 }
 
-/// Every parameter of an encoder with heads: what learns when.
+/// Returns every parameter of an encoder with heads, and when it is trained.
 #[must_use]
 pub fn list(
     encoder: &EncoderConfig,
@@ -122,7 +123,7 @@ pub fn list(
     encoder.parameters(heads).into_iter().map(listed).collect()
 }
 
-/// Two lists as lines, of what is trainable and of what is frozen; empty where they were not asked for.
+/// Returns two lists as lines, of trainable and of frozen parameters; empty if they were not requested.
 #[must_use]
 pub fn listing(outlook: &Outlook) -> String {
     let Some(parameters) = &outlook.parameters else { return String::new() };
@@ -239,12 +240,12 @@ pub fn comparison(outlooks: &[Outlook]) -> String {
     out + &outlooks.first().map_or_else(String::new, premises)
 }
 
-/// The percentage of the time of a step of `none` that a step is predicted to save.
+/// Returns the percentage of the time of a step of `none` that a step is predicted to save.
 fn saved(cost: &Cost) -> f64 {
     100.0 * (1.0 - 1.0 / cost.predicted_speedup)
 }
 
-/// What the prediction is for.
+/// Returns a description of the prediction's conditions.
 fn premises(Outlook { cost, cached_prefix, .. }: &Outlook) -> String {
     let cached = if *cached_prefix { "; the constant prefix read from a cache" } else { "" };
     let (subwords, words) = (cost.subwords_per_step, cost.speaking_per_step);
@@ -263,8 +264,8 @@ impl Outlook {
     }
 }
 
-/// The most sentences of a step that fit into so many bytes. `needs` gives the bytes of a step of so many sentences, and must
-/// not fall as these grow.
+/// Returns the most sentences of a step that fit into so many bytes. `needs` gives the bytes of a step of so
+/// many sentences, and must not fall as these grow.
 #[must_use]
 pub fn fitting(bytes: u64, needs: impl Fn(u64) -> u64) -> u64 {
     let fits = |sentences: u64| needs(sentences) <= bytes;
@@ -285,7 +286,7 @@ fn mib(bytes: u64) -> u64 {
     (bytes as f64 / f64::from(1u32 << 20)).round() as u64
 }
 
-/// The trainable share in percent.
+/// Returns the trainable share in percent.
 fn share(total: u64, trainable: u64) -> f64 {
     100.0 * trainable as f64 / total.max(1) as f64
 }

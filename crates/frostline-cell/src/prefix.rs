@@ -1,5 +1,5 @@
-//! Finds the outputs of a cell's constant prefix or has them computed: in a worker's memory, or in a mapped file
-//! that several workers share. What makes two prefixes the same is decided here.
+//! Finds or computes the outputs of a cell's constant prefix, in a worker's memory or in a mapped file that
+//! several workers share. This module defines the key of a prefix.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -27,24 +27,24 @@ const FILL_TOKENS: usize = 4096;
 /// The shortest time between two reports of how far a prefix is.
 const PACE: Duration = Duration::from_millis(500);
 
-/// A stage's splits above its constant prefix, or as they are where there is none to read.
+/// A stage's splits above its constant prefix, or the whole splits if there is none to read.
 pub(crate) struct Splits {
     blocks: usize,
     hidden: usize,
     /// Train, dev and test of each task.
     rows: Vec<[Option<Arc<Rows>>; 3]>,
-    /// What the record says of it.
+    /// How the prefix was obtained, for the record.
     pub used: PrefixUse,
 }
 
 impl Splits {
-    /// A task's split as the training loop wants it; 0 is train, 1 dev, 2 test.
+    /// Returns a task's split as the training loop wants it; 0 is train, 1 dev, 2 test.
     pub fn view<'a>(&'a self, data: &'a Dataset, task: usize, split: usize) -> View<'a> {
         let prefix = self.rows[task][split].as_ref().map(|rows| rows.prefix(self.blocks, self.hidden));
         View { data, prefix }
     }
 
-    /// Checks that what was read is still what was computed.
+    /// Checks that the rows read are still the computed ones.
     ///
     /// # Errors
     /// If a file was changed while it was read.
@@ -64,23 +64,22 @@ fn check_unchanged<'a>(mut rows: impl Iterator<Item = &'a Arc<Rows>>) -> Result<
 /// A stage of a cell that may read its constant prefix.
 pub(crate) struct Request<'a> {
     pub cell: &'a Cell,
-    /// Where prefixes go; nothing where none are to be kept.
+    /// The place of stored prefixes; `None` if none are kept.
     pub place: Option<&'a PrefixPlace>,
     /// Blocks of the prefix that nothing has changed and nothing will.
     pub constant: Option<usize>,
     /// The stage's.
     pub settings: &'a Settings,
     pub data: &'a Data,
-    /// What the bits depend on, see [`crate::version`].
+    /// The part of the machine on which bits depend, see [`crate::version`].
     pub machine: &'a str,
 }
 
 impl Request<'_> {
-    /// Finds the cell's prefixes or computes them, where it has a constant one, and reports how far
-    /// that is.
+    /// Finds or computes the cell's prefixes, if it has a constant one, and reports progress.
     ///
     /// # Errors
-    /// Where a file cannot be written or read.
+    /// If a file cannot be written or read.
     pub fn splits<B: Kernels>(
         &self,
         model: &Network<B>,
@@ -137,7 +136,7 @@ impl Request<'_> {
                 };
                 held += rows.bytes_in_memory();
                 *slot = Some(rows);
-                // Also where it was found and not computed.
+                // Count the rows even if they were found and not computed.
                 finished += set.subwords();
                 progress.done = finished;
             }
@@ -146,7 +145,7 @@ impl Request<'_> {
         Ok(splits)
     }
 
-    /// The largest part of a split's prefix that is kept, with its number of blocks, to go on from.
+    /// Returns the longest shorter prefix of a split in the cache, with its number of blocks, to start from.
     fn lower(
         &self,
         task: &TaskData,
@@ -229,7 +228,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
         4 * (self.set.subwords() * self.request.data.encoder.hidden) as u64
     }
 
-    /// The rows, in a file where there is a folder for it, and whether they were computed now.
+    /// Returns the rows, in a file if there is a folder for it, and whether they were computed now.
     fn at(&self, folder: Option<&Path>, key: &str, progress: &mut Progress) -> Result<(Arc<Rows>, bool)> {
         let (values, computed) = match folder {
             None => {
@@ -248,8 +247,8 @@ impl<B: Kernels> Fill<'_, '_, B> {
         Ok((Arc::new(Rows { values, starts: self.set.starts() }), computed))
     }
 
-    /// The file of this key, which one process writes under a claim while others wait. It is whole or absent: what a crash
-    /// leaves bears another name.
+    /// Returns the file of this key, which one process writes under a claim while others wait. It is whole or
+    /// absent: a crash leaves only a file with another name.
     fn mapped(&self, folder: &Path, key: &str, progress: &mut Progress) -> Result<(MappedRows, bool)> {
         let shown = || {
             format!(
@@ -263,7 +262,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
         let (mut computed, mut waits) = (false, false);
         let mut damaged = None;
         loop {
-            // Whoever waits for a damaged file to be replaced reads it once.
+            // A process that waits for the replacement of a damaged file reads it once.
             let now = Identity::of(&path).ok();
             if now.is_some() && now != damaged {
                 if let Some(map) = self.map(&path, key).with_context(shown)? {
@@ -290,7 +289,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
         }
     }
 
-    /// The rows of a file; nothing if it is missing, damaged or another prefix's.
+    /// Returns the rows of a file; nothing if it is missing, damaged or another prefix's.
     fn map(&self, path: &Path, key: &str) -> Result<Option<MappedRows>> {
         if !path.exists() {
             return Ok(None);
@@ -320,7 +319,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
         self.compute(progress, &mut |rows| {
             if touched.elapsed() > LEASE / 6 {
                 touched = Instant::now();
-                // Where it is lost, the end tells.
+                // If it is lost, the end tells.
                 let _ = claimant.keep(claim);
             }
             for value in rows {
@@ -353,7 +352,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
     }
 }
 
-/// How far a cell's prefix is, and where that is reported.
+/// The progress of a cell's prefix, and the receiver of its reports.
 struct Progress<'a> {
     id: &'a str,
     blocks: u32,

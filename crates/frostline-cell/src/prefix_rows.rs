@@ -8,7 +8,7 @@ use anyhow::Result;
 use frostline_files::{Identity, SEAL_BYTES, unseal};
 use frostline_train::Prefix;
 
-/// The prefixes that one worker keeps in memory, those used last at the end.
+/// The prefixes that one worker keeps in memory, with the most recently used ones at the end.
 #[derive(Default)]
 pub(crate) struct Kept {
     entries: Vec<(String, Arc<Rows>)>,
@@ -29,7 +29,7 @@ pub(crate) enum Values {
     Mapped(MappedRows),
 }
 
-/// Rows in a mapped file. Behind them stand the key of the prefix and the seal, which were checked.
+/// Rows in a mapped file. The key of the prefix and the seal follow them and have been checked.
 #[derive(Debug)]
 pub(crate) struct MappedRows {
     map: memmap2::Mmap,
@@ -39,27 +39,28 @@ pub(crate) struct MappedRows {
 }
 
 impl MappedRows {
-    /// The rows in a file; nothing if it is not the one that was written under this key.
+    /// Returns the rows in a file; `None` if the file was not written under this key.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub fn open(path: &Path, key: &str) -> Result<Option<Self>> {
         let identity = Identity::of(path)?;
         let file = frostline_files::open(path)?;
-        // SAFETY: no process of ours writes to a finished file of this name; it is only ever removed, which leaves a
-        // map intact. Whether somebody else did is checked before and after the rows are read.
+        // SAFETY: no process of ours writes to a finished file of this name; it is only ever removed, which
+        // leaves a map intact. Writes by other programs are detected by checks before and after the rows are
+        // read.
         let map = unsafe { memmap2::Mmap::map(&file) }?;
         let is_whole = unseal(&map).is_some_and(|inside| inside.ends_with(key.as_bytes()));
         Ok(is_whole.then(|| Self { map, path: path.into(), identity }))
     }
 
-    /// The size of the rows.
+    /// Returns the size of the rows.
     pub fn bytes(&self) -> u64 {
         (self.map.len() - self.bytes_behind()) as u64
     }
 
-    /// Whether nobody has written to the file or replaced it since it was checked. A file that was removed since is intact in the
-    /// map.
+    /// Returns whether the file has not been written or replaced since it was checked. A removed file stays
+    /// intact in the map.
     fn is_unchanged(&self) -> bool {
         match Identity::of(&self.path) {
             Ok(now) => now == self.identity,
@@ -67,7 +68,7 @@ impl MappedRows {
         }
     }
 
-    /// The size of what stands behind the rows. The file is named by the key.
+    /// Returns the number of bytes after the rows. The file's name is derived from the key.
     fn bytes_behind(&self) -> usize {
         self.path.file_stem().map_or(0, |key| key.len()) + SEAL_BYTES
     }
@@ -80,12 +81,12 @@ impl MappedRows {
 }
 
 impl Rows {
-    /// The rows as the output of so many blocks of width H.
+    /// Returns the rows as the output of so many blocks of width H.
     pub fn prefix(&self, blocks: usize, hidden: usize) -> Prefix<'_> {
         Prefix { blocks, hidden, rows: self.values(), starts: &self.starts }
     }
 
-    /// All numbers, row by row.
+    /// Returns all numbers, row by row.
     fn values(&self) -> &[f32] {
         match &self.values {
             Values::Memory(values) => values,
@@ -93,7 +94,7 @@ impl Rows {
         }
     }
 
-    /// Whether the numbers are still those that were computed: always, where they are in memory.
+    /// Returns whether the numbers are still the computed ones; always true in memory.
     pub fn is_unchanged(&self) -> bool {
         match &self.values {
             Values::Memory(_) => true,
@@ -101,7 +102,7 @@ impl Rows {
         }
     }
 
-    /// What they take of this process's own memory.
+    /// Returns the bytes that the rows use in this process's own memory.
     pub fn bytes_in_memory(&self) -> u64 {
         match &self.values {
             Values::Memory(values) => 4 * values.len() as u64,
@@ -111,7 +112,8 @@ impl Rows {
 }
 
 impl Kept {
-    /// The rows of a key, now those used last; nothing if they are not known, or their file was changed.
+    /// Returns the rows of a key and marks them as most recently used; `None` if they are missing or their file
+    /// was changed.
     pub fn find(&mut self, key: &str) -> Option<Arc<Rows>> {
         let at = self.entries.iter().position(|(known, _)| known == key)?;
         let entry = self.entries.remove(at);
@@ -130,7 +132,7 @@ impl Kept {
         }
     }
 
-    /// Keeps rows as those used last.
+    /// Keeps rows as the most recently used ones.
     pub fn keep(&mut self, key: String, rows: Arc<Rows>) -> Arc<Rows> {
         self.entries.push((key, rows.clone()));
         rows

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use frostline_kernels::backend::{self, Work};
 
-/// What to pretrain, and where it goes.
+/// The encoder to pretrain and the output folder.
 pub struct Pretrain {
     /// Folder with `config.json` and the tokenizer; [`Self::target`] is written into it.
     pub folder: PathBuf,
@@ -35,7 +35,7 @@ pub struct Pretrain {
 const MOST_TEXT: u64 = 4 << 30;
 
 impl Pretrain {
-    /// The weights that are written; what was there is replaced.
+    /// Returns the path of the weights; an existing file is replaced.
     #[must_use]
     pub fn target(&self) -> PathBuf {
         self.folder.join("model.safetensors")
@@ -44,7 +44,7 @@ impl Pretrain {
     /// Trains on this backend, with the threads of the caller's pool, and writes the weights.
     ///
     /// # Errors
-    /// Where a file cannot be read or written, training diverges, or the backend cannot run here.
+    /// If a file cannot be read or written, training diverges, or the backend cannot run here.
     pub fn run_on(&self, backend: &str) -> Result<()> {
         backend::on(backend, self)?
     }

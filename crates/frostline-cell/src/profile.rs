@@ -1,4 +1,4 @@
-//! A training step in parts: what each kind of operation takes and does, beside what this machine could do at most.
+//! Profiles a training step: the time and work of each kind of operation, compared with the machine's limits.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,9 +19,9 @@ pub struct Profile {
     pub step_ms: f64,
     /// Mean time of the same steps without that, in milliseconds.
     pub untimed_step_ms: f64,
-    /// What the machine can do at most.
+    /// The limits of the machine.
     pub limits: Limits,
-    /// The parts, what is left over as the last one.
+    /// The parts, with the rest as the last one.
     pub parts: Vec<Part>,
     /// The least that these operations can take.
     pub at_limits: AtLimits,
@@ -31,14 +31,15 @@ pub struct Profile {
 /// other, but updates overlapped with the next step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct AtLimits {
-    /// What products do, in GFLOP.
+    /// Work of products, in GFLOP.
     pub gflop: f64,
     /// The time of products at the rate of a large one, in milliseconds.
     pub products_ms: f64,
-    /// What all else reads and writes, in 10⁶ bytes.
+    /// Bytes that all other operations read and write, in 10⁶ bytes.
     pub mb: f64,
-    /// The time of all else at the memory's rate, in milliseconds; that of updates times the share of the threads that do them.
-    /// What was faster, since its operands are in a cache, counts with its own time.
+    /// Time of all other operations at the memory's rate, in milliseconds; the time of updates is multiplied by
+    /// the share of the threads that do them. Operations that were faster, from a cache, count with their own
+    /// time.
     pub memory_ms: f64,
     /// The sum of both times as a share of a step without timers, in percent.
     pub percent_of_step: f64,
@@ -46,14 +47,14 @@ pub struct AtLimits {
     pub percent_of_peak: f64,
 }
 
-/// What the machine does at most, measured in the same run with the same threads.
+/// Limits of the machine, measured in the same run with the same threads.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Limits {
-    /// Of a large product in the precision of linear layers, in GFLOP/s.
+    /// Rate of a large product in the precision of linear layers, in GFLOP/s.
     pub product_gflops: f64,
-    /// Of a large product in f32, in GFLOP/s.
+    /// Rate of a large product in f32, in GFLOP/s.
     pub f32_gflops: f64,
-    /// What is read from and written to memory, in 10⁹ bytes per second.
+    /// Rate of reading from and writing to memory, in 10⁹ bytes per second.
     pub memory_gb_per_s: f64,
     /// The share of the threads that updates occupy, from 0 to 1: [`frostline_kernels::background_threads`], or 0 where products
     /// compute them.
@@ -69,14 +70,14 @@ pub struct Part {
     pub calls: f64,
     /// Time in a mean step, in milliseconds.
     pub step_ms: f64,
-    /// The same as a share of the step, in percent.
+    /// Share of the step's time, in percent.
     pub percent: f64,
-    /// What it did, where it was counted.
+    /// Work of the part, if it was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
 }
 
-/// What a part of a step did.
+/// Work of a part of a step.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -89,13 +90,13 @@ pub enum Work {
         /// The rate as a share of a large product's, in percent.
         percent_of_limit: f64,
     },
-    /// All else: limited by memory, where its operands do not fit into a cache.
+    /// All other operations: limited by memory if their operands do not fit into a cache.
     Memory {
         /// Read and written in a mean step, each operand once, in 10⁶ bytes.
         mb: f64,
         /// The rate, in 10⁹ bytes per second.
         gb_per_s: f64,
-        /// The rate as a share of the memory's, in percent; more than 100 where operands are in a cache.
+        /// The rate as a share of the memory's, in percent; more than 100 if operands are in a cache.
         percent_of_limit: f64,
     },
 }
@@ -104,9 +105,10 @@ pub enum Work {
 /// may have deferred work to them.
 const TOGETHER: usize = 8;
 
-/// Takes the steps of a run twice, with a new model each time. In the first run half of the steps are timed, in the second one
-/// the others: what slows the machine down slows both kinds alike. Between the runs the limits are measured. Gives the times of
-/// the steps without timers, in milliseconds, without those of the warm-up. The run has to tell each step's loss.
+/// Takes the steps of a run twice, with a new model each time. The first run times half of the steps, the
+/// second run the other half, so that other load slows both kinds alike. The limits are measured between the
+/// runs. Returns the times of the steps without timers, in milliseconds, without the warm-up. The run must
+/// report each step's loss.
 ///
 /// # Errors
 /// If a model cannot be built, or a step's loss is no number.
@@ -126,7 +128,7 @@ pub(crate) fn measure<B: Train>(
         profile::switch(is_timed(0, half));
         let finished = train::<B>(run, model, None, &mut |event: RunEvent<'_>| {
             if let RunEvent::Loss { steps, .. } = event {
-                // What does not count is taken, too, and with it what other runs have left.
+                // Counts of warm-up steps and of earlier runs are taken too, and dropped.
                 for (operation, found) in profile::take() {
                     if is_timed(done, half) && counts(done) {
                         *counted.entry(operation).or_default() += found;
@@ -153,7 +155,7 @@ pub(crate) fn measure<B: Train>(
     Ok((untimed, profile))
 }
 
-/// Switches timing off at its end, also where a run fails.
+/// Switches timing off when dropped, even if a run fails.
 struct Off;
 
 impl Drop for Off {
@@ -163,7 +165,7 @@ impl Drop for Off {
 }
 
 impl Profile {
-    /// From what was counted during the timed steps, and the times of steps with and without timers.
+    /// Builds the profile from the counts of the timed steps, and the times of steps with and without timers.
     fn of(counted: &[(Operation, Counted)], [timed, untimed]: [&[f64]; 2], limits: Limits) -> Self {
         let steps = timed.len().max(1) as f64;
         let step_ms = timed.iter().sum::<f64>() / steps;
@@ -216,7 +218,7 @@ impl AtLimits {
         sum
     }
 
-    /// The time of the step, in milliseconds.
+    /// Returns the time of the step, in milliseconds.
     #[must_use]
     pub fn step_ms(&self) -> f64 {
         self.products_ms + self.memory_ms
@@ -224,7 +226,7 @@ impl AtLimits {
 }
 
 impl Limits {
-    /// What operations did in a mean step, and how close they came to their limit.
+    /// Returns the work of operations in a mean step, and how close they came to their limit.
     fn work(&self, operation: Operation, counted: &Counted, steps: f64) -> Work {
         // 10⁹ per second is 1 per nanosecond.
         let elapsed_ns = (counted.elapsed_ns as f64).max(1.0);
@@ -245,8 +247,9 @@ impl Limits {
     }
 }
 
-/// What the threads of the caller's pool read from and write to memory: `a = a + factor * b` over vectors that no cache
-/// holds, the fastest of several passes. It writes in place, since a processor first reads what is written elsewhere.
+/// Measures how fast the threads of the caller's pool read and write memory: `a = a + factor * b` over vectors
+/// larger than the caches, the fastest of several passes. It writes in place, since a processor first reads the
+/// target of any other write.
 ///
 /// # Units
 /// 10⁹ bytes per second: for each element two floats are read and one is written.
@@ -272,7 +275,7 @@ pub fn memory_gb_per_s() -> f64 {
     12.0 * LENGTH as f64 / fastest / 1e9
 }
 
-/// A profile as a table.
+/// Returns a profile as a table.
 #[must_use]
 pub fn table(profile: &Profile) -> String {
     let mut out = format!(

@@ -1,8 +1,8 @@
-//! A list of shared values by key that drops those used longest ago.
+//! A list of shared values by key that drops the least recently used values.
 
 use std::sync::Arc;
 
-/// Values by their keys, those used last at the end. A value that is in use elsewhere is not dropped: it would
+/// Values by their keys, with the most recently used ones at the end. A value in use is not dropped: it would
 /// stay in memory anyway, and be made a second time.
 pub(crate) struct Recent<T> {
     most: usize,
@@ -10,12 +10,12 @@ pub(crate) struct Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// An empty list that keeps at most so many values that are not in use elsewhere.
+    /// Creates an empty list that keeps at most this many values that are not in use.
     pub fn new(most: usize) -> Self {
         Self { most, entries: Vec::new() }
     }
 
-    /// The value of a key, now the one used last.
+    /// Returns the value of a key, now the one used last.
     pub fn find(&mut self, key: &str) -> Option<Arc<T>> {
         let at = self.entries.iter().position(|(known, _)| known == key)?;
         let entry = self.entries.remove(at);
@@ -24,10 +24,10 @@ impl<T> Recent<T> {
         Some(value)
     }
 
-    /// The value of a key, made where the list does not have it.
+    /// Returns the value of a key, and makes it if it is missing.
     ///
     /// # Errors
-    /// Those of `make`; nothing is kept then.
+    /// Errors of `make`; then no value is kept.
     pub fn find_or_make<E>(&mut self, key: &str, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
         if let Some(found) = self.find(key) {
             return Ok(found);
@@ -47,7 +47,7 @@ impl<T> Recent<T> {
         });
     }
 
-    /// The values, those used last at the end.
+    /// Returns the values, with the most recently used ones at the end.
     #[cfg(test)]
     pub fn values(&self) -> impl Iterator<Item = &Arc<T>> {
         self.entries.iter().map(|(_, value)| value)

@@ -1,4 +1,4 @@
-//! What a cell leaves for others to use: the trained model as folders.
+//! Saves the trained model of a cell as folders.
 
 use std::path::Path;
 
@@ -13,24 +13,24 @@ use frostline_record::{Cell, Settings};
 use crate::data::Data;
 use crate::{inputs, saved_model};
 
-/// A trained model, and where it comes from.
+/// A trained model and its origin.
 pub(crate) struct Trained<'a> {
     pub cell: &'a Cell,
     pub data: &'a Data,
-    /// With what policies added.
+    /// The encoder, including parameters that policies added.
     pub encoder: &'a EncoderConfig,
     /// The last stage's settings.
     pub last: &'a Settings,
     /// The policies of all stages.
     pub policies: &'a [&'a ResolvedPolicy],
-    /// What a row of the word table without gradient was multiplied with.
+    /// The factor of a word-table row without gradients.
     pub untouched: f64,
 }
 
 impl Trained<'_> {
-    /// Writes the encoder with the headline's head as a Hugging Face folder `model/`, and with every
-    /// other head as `model-NAME/`. Where LoRA is all that was learned in the encoder, its matrices
-    /// are written to `peft/` or `peft-NAME/` too.
+    /// Writes the encoder with the headline's head as a Hugging Face folder `model/`, and with every other head
+    /// as `model-NAME/`. If only LoRA was trained in the encoder, its matrices are also written to `peft/` or
+    /// `peft-NAME/`.
     pub fn save<B: Train>(
         &self,
         model: &Network<B>,

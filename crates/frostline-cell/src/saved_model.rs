@@ -1,5 +1,5 @@
-//! What a saved model's folder holds beside config and weights: the tokenizer's settings, and how
-//! the training brought words to the model. It writes; `frostline_tagger::ModelFolder` reads.
+//! Writes the other files of a saved model's folder: the tokenizer's settings, and how training prepared words.
+//! `frostline_tagger::ModelFolder` reads them.
 
 use std::path::Path;
 
@@ -13,8 +13,8 @@ use crate::inputs;
 
 /// Copies the tokenizer's files.
 ///
-/// `tokenizer_config.json` gets every setting that training followed, so that Hugging Face's tools follow it too where
-/// they have another default.
+/// `tokenizer_config.json` gets every setting that training used, so that Hugging Face's tools use it too if
+/// their default differs.
 pub(crate) fn write_tokenizer(folder: &Path, inputs: &Inputs) -> Result<()> {
     let write = |file: &str, text: &str| frostline_files::write(&folder.join(file), text.as_bytes());
     for (role, file) in [("tokenizer", "tokenizer.json"), ("vocabulary", "vocab.txt")] {
@@ -32,7 +32,8 @@ pub(crate) fn write_tokenizer(folder: &Path, inputs: &Inputs) -> Result<()> {
     Ok(())
 }
 
-/// Writes `frostline.json`. `settings` are those of the last stage, `served` the tasks that use the saved head.
+/// Writes `frostline.json`. `settings` are the last stage's settings, and `served` are the tasks that use the
+/// saved head.
 pub(crate) fn write_notes<'a>(
     folder: &Path,
     settings: &Settings,
@@ -54,7 +55,7 @@ pub(crate) fn write_notes<'a>(
     Ok(frostline_files::write(&folder.join(SavedModel::FILE), saved.text().as_bytes())?)
 }
 
-/// Writes into the config what the aligner of both files does.
+/// Writes the behaviour of the aligner of both files into the config.
 fn agree(config: &mut Map<String, Value>, tokenizer: &str) -> Result<()> {
     let aligner = Aligner::from_files(tokenizer.as_bytes(), &serde_json::to_vec(&config)?)?;
     for (key, value) in aligner.bert_settings().into_iter().flatten() {
@@ -72,7 +73,7 @@ fn agree(config: &mut Map<String, Value>, tokenizer: &str) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A `tokenizer.json` with these parts.
+    /// Returns a `tokenizer.json` with these parts.
     fn tokenizer(normalizer: Value, pre_tokenizer: Value) -> String {
         let model = json!({"type": "WordLevel", "unk_token": "u", "vocab": {"u": 0}});
         json!({"version": "1.0", "added_tokens": [], "normalizer": normalizer, "pre_tokenizer": pre_tokenizer,
@@ -91,7 +92,7 @@ mod tests {
             "handle_chinese_chars": true, "strip_accents": null});
         let bert = tokenizer(bert, json!({"type": "BertPreTokenizer"}));
         let settings = |lowercase: bool| json!({"do_lower_case": lowercase, "strip_accents": null, "tokenize_chinese_chars": true});
-        // The config overrides the file; without a setting of its own, the file decides.
+        // The config overrides the file; if it lacks the setting, the file decides.
         assert_eq!(agreed(json!({"do_lower_case": true}), &bert), settings(true));
         assert_eq!(agreed(json!({}), &bert), settings(false));
         let bytes = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true});

@@ -1,4 +1,4 @@
-//! What a worker keeps from one cell to the next.
+//! The data that a worker keeps from one cell to the next.
 
 use crate::baselines::Probes;
 use crate::corpora::Corpora;
@@ -7,11 +7,11 @@ use crate::inputs::Verified;
 use crate::prefix_rows::Kept;
 use crate::recent::Recent;
 
-/// The most that a worker keeps of aligned data. A sample that is drawn for each seed is data of its own,
-/// and a long learning curve has hundreds.
+/// Maximum number of aligned data that a worker keeps. Each seed's sample is separate data, and a long learning
+/// curve has hundreds.
 const MOST_DATA: usize = 16;
 
-/// What cells of one worker share.
+/// The data that cells of one worker share.
 pub(crate) struct Shared {
     /// Parsed files, chosen sentences and alignments.
     pub corpora: Corpora,

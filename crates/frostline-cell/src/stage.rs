@@ -1,4 +1,4 @@
-//! One stage of a cell: its run, and what is scored and written after it.
+//! One stage of a cell: its run, then scoring and writing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,10 +33,10 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// The stages of a cell, in order; with `verify` of one epoch at most.
+    /// Returns the stages of a cell, in order; with `verify`, each has at most one epoch.
     ///
     /// # Errors
-    /// Where a policy does not fit the encoder.
+    /// If a policy does not fit the encoder.
     pub fn all(settings: &Settings, data: &Data, verify: bool) -> Result<Vec<Self>> {
         let mut stages: Vec<Self> = Vec::new();
         for (name, mut settings) in settings.in_stages()? {
@@ -75,7 +75,7 @@ impl Stage {
         data.tasks.iter().enumerate().map(learned).collect()
     }
 
-    /// How the prefix is computed in this stage, where there is a cache for it.
+    /// Returns how the prefix is computed in this stage, if there is a cache for it.
     pub fn prefix_mode(&self, has_cache: bool) -> PrefixMode {
         let dropout = &self.settings.dropout;
         let acts = dropout.encoder.is_on() && dropout.frozen.is_on();
@@ -85,13 +85,13 @@ impl Stage {
         }
     }
 
-    /// The tasks that it learns from.
+    /// Returns the tasks that the stage trains.
     pub fn tasks<'a>(&self, data: &'a Data) -> Vec<&'a TaskData> {
         let learns = |task: &&TaskData| self.settings.tasks[task.name.as_str()].weight > 0.0;
         data.tasks.iter().filter(learns).collect()
     }
 
-    /// What share of its steps each of [`Stage::tasks`] has.
+    /// Returns the share of the stage's steps for each of [`Stage::tasks`].
     pub fn shares(&self, data: &Data) -> Vec<f64> {
         let tasks = self.learned(data, None);
         let steps = self.as_run(data, &data.encoder, &tasks, (0, 0)).steps_by_task();
@@ -128,11 +128,11 @@ impl Stage {
     }
 }
 
-/// A stage and where it stands in its cell.
+/// A stage and its position in its cell.
 pub(crate) struct StageRun<'a> {
     pub job: &'a Job,
     pub data: &'a Data,
-    /// With what policies add.
+    /// The encoder, including parameters that policies add.
     pub encoder: &'a EncoderConfig,
     pub stage: &'a Stage,
     pub number: usize,
@@ -141,10 +141,10 @@ pub(crate) struct StageRun<'a> {
 }
 
 impl StageRun<'_> {
-    /// Trains, and scores what came of it.
+    /// Trains the stage and scores the result.
     ///
     /// # Errors
-    /// Where training diverges or a file cannot be written.
+    /// If training diverges or a file cannot be written.
     pub fn run<B: Train>(
         &self,
         model: Network<B>,
@@ -174,7 +174,7 @@ impl StageRun<'_> {
         run.asked = (!*verify).then_some(&stop::ASKED);
         let mut listen = |event: RunEvent<'_>| match event {
             RunEvent::Checkpoint(saved) => {
-                // What was learned from altered rows must not be gone on with.
+                // Training on altered rows must not continue.
                 if splits.check_unchanged().is_ok() {
                     history.keep(job, self.machine, saved);
                 }
@@ -212,7 +212,7 @@ impl StageRun<'_> {
             }
         };
         let finished = train::<B>(&run, model, saved, &mut listen)?;
-        // Its files are another process's, if that has the cell now.
+        // The cell's files belong to another process if it has taken over the cell.
         ensure!(job.is_held(), "another process has this cell now");
         let outcome =
             if *verify { StageOutcome::default() } else { self.outcome(&finished, &splits, history)? };
@@ -276,7 +276,7 @@ impl StageRun<'_> {
         })
     }
 
-    /// What goes into the headline's head, \[words or sentences, H\] for each split.
+    /// Returns the inputs of the headline's head, \[words or sentences, H\] for each split.
     fn features<B: frostline_kernels::Kernels>(
         &self,
         model: &Network<B>,

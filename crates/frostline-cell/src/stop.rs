@@ -10,7 +10,8 @@ pub(crate) fn ask() {
     ASKED.store(true, Ordering::Relaxed);
 }
 
-/// Ends the worker, if it has been asked to stop. Called where the cell's state is on the disk, or nothing would be lost.
+/// Ends the worker if it has been asked to stop. Call it only when the cell's state is on the disk, or nothing
+/// would be lost.
 pub(crate) fn end_if_asked() {
     if ASKED.load(Ordering::Relaxed) {
         std::process::exit(0);

@@ -30,7 +30,7 @@ const WARM_UP: u64 = 3;
 /// The fewest rounds that are counted, unless time runs out.
 const FEWEST: usize = 20;
 
-/// The policy to which the others' ratios are shown; the first one where it is not among them.
+/// The policy to which the ratios of the others are shown; the first policy if it is missing.
 const BASELINE: &str = "none";
 
 /// Bytes of a MiB.
@@ -39,7 +39,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// Steps of which the memory is measured, on the largest batches.
 const MEMORY_STEPS: usize = 3;
 
-/// Measures what a sweep asks for.
+/// Measures the steps requested by a sweep.
 ///
 /// # Errors
 /// If the cells cannot be loaded, the backend cannot run here, or a step's loss is no number.
@@ -61,7 +61,7 @@ struct Ready<'a> {
     policy: ResolvedPolicy,
     encoder: EncoderConfig,
     model: usize,
-    /// The rows of the constant prefix and its blocks, where it is read.
+    /// The rows of the constant prefix and its number of blocks, if it is read.
     prefix: Option<(usize, Vec<f32>)>,
 }
 
@@ -103,7 +103,7 @@ impl Work for Timing<'_> {
         let take = |round| {
             let mut times = turns.round(round)?;
             if on_gpu {
-                // What a processor does for a GPU's steps says little about them.
+                // The processor's time for a GPU's steps is not meaningful.
                 times.iter_mut().for_each(|time| time.cpu_ms = None);
             }
             Ok(times)
@@ -131,13 +131,13 @@ impl Work for Timing<'_> {
     }
 }
 
-/// The place of the policy to which the others' ratios are shown.
+/// Returns the place of the policy to which the others' ratios are shown.
 fn base<'a>(mut policies: impl Iterator<Item = &'a str>) -> usize {
     policies.position(|policy| policy == BASELINE).unwrap_or(0)
 }
 
-/// The rounds that are counted: until each policy's ratio to the one at `base` is known well enough, or time runs out. The machine
-/// is watched from the first one on.
+/// Returns the rounds that are counted: until each policy's ratio to the one at `base` is known well enough, or
+/// time runs out. The machine is watched from the first one on.
 fn rounds(
     measure: Measurement,
     base: usize,
@@ -168,7 +168,8 @@ fn rounds(
     Ok(counted)
 }
 
-/// Whether the interval of each policy's ratio to the one at `base` ends within this share of the ratio.
+/// Returns whether the interval of each policy's ratio to the one at `base` ends within this share of the
+/// ratio.
 fn settled(rounds: &[Vec<StepTime>], base: usize, by_cpu_time: bool, within: f64) -> bool {
     let compared = |time: StepTime| time.cpu_ms.filter(|_| by_cpu_time).unwrap_or(time.wall_ms);
     (0..rounds[0].len()).filter(|&at| at != base).all(|at| {
@@ -181,12 +182,13 @@ fn settled(rounds: &[Vec<StepTime>], base: usize, by_cpu_time: bool, within: f64
 
 fn load_data(cell: &Cell, shared: &mut Shared) -> Result<std::sync::Arc<Data>> {
     let mut cell = cell.clone();
-    // They are not needed, and would be computed.
+    // Baselines are not needed, and would be computed.
     cell.settings.eval.baselines = frostline_record::Switch::Off;
     load(&cell, false, shared)
 }
 
-/// The headline's train sentences of the batches: drawn at random, or the longest ones where memory is measured.
+/// Returns the headline's train sentences of the batches: drawn at random, or the longest ones if memory is
+/// measured.
 fn drawn(data: &Data, cell: &Cell, measure: Measurement) -> Dataset {
     let examples = &data.main().train.examples;
     let size = cell.settings.train.batch;
@@ -198,7 +200,7 @@ fn drawn(data: &Data, cell: &Cell, measure: Measurement) -> Dataset {
         }
         Measurement::Steps { .. } => size * BATCHES,
     };
-    // Whole batches, where there are enough sentences for one.
+    // Whole batches, if there are enough sentences for one.
     let wanted = wanted.min((examples.len() / size * size).max(1)).max(size.min(examples.len()));
     let examples = order.iter().take(wanted).map(|&at| examples[at].clone()).collect();
     Dataset { examples, unseen_tags: Vec::new() }
@@ -219,7 +221,7 @@ fn network<B: Train>(
     Ok(Network::build(encoder, &data.vocabulary, &data.heads, [&*source, &head], device)?)
 }
 
-/// The output of the policy's constant prefix for the batches' sentences, where its cell would read it.
+/// Returns the output of the policy's constant prefix for the batches' sentences, if its cell would read it.
 fn prefix<B: Train>(
     job: &TimingJob,
     cell: &Cell,
@@ -280,7 +282,7 @@ mod tests {
             .collect();
         assert!(settled(&rounds, 0, true, 0.02));
         assert!(!settled(&rounds, 0, false, 0.02));
-        // Where there is no processor time, nothing else can be compared.
+        // Without processor time, only elapsed time can be compared.
         let plain: Vec<Vec<StepTime>> = rounds
             .iter()
             .map(|round| round.iter().map(|time| StepTime { cpu_ms: None, ..*time }).collect())

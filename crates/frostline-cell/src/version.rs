@@ -1,4 +1,4 @@
-//! What this build is, and on what it runs.
+//! Describes this build and the machine on which it runs.
 
 use frostline_kernels::backend::{self, Arithmetic};
 use frostline_record::{Bits, MadeBy};
@@ -9,11 +9,11 @@ pub fn code() -> &'static str {
     env!("FROSTLINE_CODE")
 }
 
-/// What makes records on this backend: version, code and machine. The git revision comes from the environment variable
-/// `FROSTLINE_REVISION`, which `cargo xtask sweep` sets.
+/// Returns the maker of records on this backend: version, code and machine. The git revision comes from the
+/// environment variable `FROSTLINE_REVISION`, which `cargo xtask sweep` sets.
 ///
 /// # Errors
-/// Where the backend cannot run here.
+/// If the backend cannot run here.
 pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
     let arithmetic = backend::arithmetic(backend)?;
     Ok(MadeBy {
@@ -29,7 +29,7 @@ pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
     })
 }
 
-/// The machine's name: the one that a cluster gives it, else the system's.
+/// Returns the machine's name: its name in a cluster, or else the system's.
 fn node() -> String {
     let variable = |name| std::env::var(name).ok();
     let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
@@ -38,16 +38,16 @@ fn node() -> String {
     names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
 }
 
-/// What products run on here, as records state it in `made_by.isa`.
+/// Returns the instruction set or device of products, as in `made_by.isa` of records.
 ///
 /// # Errors
-/// Where the backend cannot run here.
+/// If the backend cannot run here.
 pub fn isa(backend: &str) -> anyhow::Result<String> {
     Ok(isa_text(&backend::arithmetic(backend)?))
 }
 
-/// All that the machine adds to a result: two machines where this is the same give the same bits. A checkpoint goes on, and
-/// a stored prefix is read, only there.
+/// Returns the machine's influence on a result: two machines with equal values give the same bits. Only there
+/// can a checkpoint be resumed and a stored prefix be read.
 pub(crate) fn machine(arithmetic: &Arithmetic) -> String {
     match bits(arithmetic) {
         Bits::Reproducible => "every processor".into(),
@@ -59,7 +59,7 @@ fn bits(arithmetic: &Arithmetic) -> Bits {
     if arithmetic.reproducible { Bits::Reproducible } else { Bits::SameInstructions }
 }
 
-/// The instruction set of the kernels, with the precisions whose products are native.
+/// Returns the instruction set of the kernels, with the precisions whose products are native.
 pub(crate) fn isa_text(arithmetic: &Arithmetic) -> String {
     arithmetic
         .native
@@ -67,8 +67,8 @@ pub(crate) fn isa_text(arithmetic: &Arithmetic) -> String {
         .fold(arithmetic.isa.into(), |text: String, precision| text + "+" + precision.name())
 }
 
-/// The processor's name as the system gives it, with family and model, since a name such as
-/// `AMD EPYC` spans generations.
+/// Returns the processor's name as the system gives it, with family and model, since a name such as `AMD EPYC`
+/// spans generations.
 #[must_use]
 pub fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -87,7 +87,7 @@ fn processor_in(text: &str) -> Option<String> {
     })
 }
 
-/// Peak resident memory of this process in MiB; 0 where the system does not report it.
+/// Peak resident memory of this process in MiB; 0 if the system does not report it.
 #[must_use]
 pub fn peak_rss_mib() -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

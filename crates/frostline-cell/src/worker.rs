@@ -1,6 +1,6 @@
-//! The worker: jobs in on standard input, events out on standard output, one JSON value per line.
-//! It ends when its input closes, also in the middle of a cell: an orphan never goes on writing. Asked to stop, it first
-//! stores where its cell is.
+//! The worker: jobs in on standard input, events out on standard output, one JSON value per line. It exits when
+//! its input closes, even during a cell: an orphan never continues to write. When asked to stop, it first
+//! stores the cell's state.
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::mpsc;
@@ -17,7 +17,7 @@ use frostline_kernels::backend;
 /// Serves jobs on this backend until standard input closes.
 ///
 /// # Errors
-/// Where the backend cannot run here, a line is no job, or a cell's folder cannot be written.
+/// If the backend cannot run here, a line is no job, or a cell's folder cannot be written.
 pub fn serve(backend: &str) -> Result<()> {
     let made_by = made_by(backend)?;
     let mut tell = |event: Event| {
@@ -43,8 +43,8 @@ pub fn serve(backend: &str) -> Result<()> {
     Ok(())
 }
 
-/// Lines of standard input up to the one that asks to stop. A thread of its own reads them and ends the process when they
-/// end.
+/// Returns the lines of standard input up to the request to stop. A separate thread reads them, and ends the
+/// process when the input closes.
 fn lines() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {

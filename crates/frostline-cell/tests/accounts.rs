@@ -1,5 +1,5 @@
-//! Parameter accounts against published and independently counted figures, and what the cost model
-//! makes of them.
+//! Compares parameter accounts with published and independently counted figures, and tests the cost model on
+//! them.
 
 use frostline_cell::cost::{predict, shape};
 use frostline_cell::outcome::accounts;
@@ -114,15 +114,15 @@ fn a_step_of_the_study_is_the_work_counted_by_hand() {
     let predicted = |policy: &str| {
         predict(&shape, &workload, &ResolvedPolicy::parse(policy, 6).unwrap(), PrefixMode::Computed)
     };
-    // Five blocks of 7,077,888 weights for every subword; of the last, queries, keys and values for
-    // every subword and the other 5,308,416 where somebody speaks; each three times. Attention's six
-    // products; the head.
+    // Five blocks of 7,077,888 weights for every subword; of the last, queries, keys and values for every
+    // subword and the other 5,308,416 for labelled subwords; each three times. Attention's six products; the
+    // head.
     let linear = 5.0 * 336.0 * 7_077_888.0 + 336.0 * 1_769_472.0 + 252.0 * 5_308_416.0;
     let products = 3.0 * linear + 36.0 * 336.0 * 32.0 * 768.0 + 3.0 * 252.0 * 768.0 * 17.0;
     let none = predicted("none");
     assert!((none.gflop_per_step - 2e-9 * products).abs() < 1e-9, "{none:?}");
     assert_eq!((none.predicted_speedup, none.word_rows), (1.0, 12_000));
-    // Frozen blocks over embeddings that learn save a third of the products, constant ones more.
+    // Frozen blocks above trainable embeddings save a third of the products, constant blocks more.
     let saved = 1.0 - predicted("all").gflop_per_step / none.gflop_per_step;
     assert!((0.32..0.34).contains(&saved), "{saved}");
     let saved = 1.0 - predicted("head-only").gflop_per_step / none.gflop_per_step;

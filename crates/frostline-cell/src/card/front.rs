@@ -9,7 +9,7 @@ use super::yaml::{Entry, Yaml, lines};
 /// The hub's name of Universal Dependencies.
 const HUB_TREEBANKS: &str = "universal-dependencies/universal_dependencies";
 
-/// The lines between the two lines `---`.
+/// Returns the lines between the two lines `---`.
 pub(super) fn matter(card: &Card) -> String {
     let mut map = Vec::new();
     let mut languages: Vec<&str> = card.data.iter().filter_map(|source| source.language.as_deref()).collect();
@@ -39,7 +39,7 @@ pub(super) fn matter(card: &Card) -> String {
     lines(&map)
 }
 
-/// One licence where encoder and data have the same; otherwise `other`, with what each has.
+/// Returns one licence if encoder and data have the same; otherwise `other`, with each licence.
 fn licence(card: &Card) -> Vec<Entry> {
     let all = || std::iter::once(&card.encoder).chain(&card.data);
     let encoder = card.encoder.hub_licence();
@@ -88,7 +88,7 @@ fn tags(card: &Card) -> Vec<&'static str> {
 struct Found<'a> {
     split: &'a str,
     accuracy: f64,
-    /// What it is the F1 of, and its value.
+    /// The subject of the F1, and its value.
     f1: Option<(&'static str, f64)>,
 }
 

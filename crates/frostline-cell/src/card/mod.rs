@@ -1,6 +1,6 @@
-//! The model card of a saved model: `README.md` with the metadata that the Hugging Face hub reads, and a text about what
-//! was frozen, how it was trained, what it scores and how it is used. It depends on the record and on the licences that
-//! files beside the inputs state, and on nothing else, so it can be written again at any time.
+//! The model card of a saved model: `README.md` with the metadata that the Hugging Face hub reads, and a text
+//! about the policy, the training, the scores and the usage. It depends only on the record and on the licences
+//! in files next to the inputs, so it can be written again at any time.
 
 mod front;
 mod source;
@@ -21,7 +21,7 @@ pub const FILE: &str = "README.md";
 /// Writes the card of every model that the cell saved in its folder.
 ///
 /// # Errors
-/// Where a card cannot be written. Then the models beside it are whole all the same.
+/// If a card cannot be written. The models next to it are complete even then.
 pub fn write_all(cell_folder: &Path, record: &Record) -> Result<()> {
     for (folder, task) in models(record) {
         let folder = cell_folder.join(folder);
@@ -35,7 +35,7 @@ pub fn write_all(cell_folder: &Path, record: &Record) -> Result<()> {
 /// Writes the card of the model of the cell's headline task into a folder.
 ///
 /// # Errors
-/// As [`write_all`].
+/// See [`write_all`].
 pub fn write(folder: &Path, record: &Record) -> Result<()> {
     let result = record.result.as_ref().context("the cell failed, so there is no model")?;
     write_one(folder, record, &result.headline)
@@ -47,7 +47,7 @@ fn write_one(folder: &Path, record: &Record, task: &str) -> Result<()> {
     Ok(frostline_files::write(&place, text.with_context(|| place.display().to_string())?.as_bytes())?)
 }
 
-/// The folders that a cell may have saved, each with the task whose head is in it.
+/// Returns the folders that a cell may have saved, each with the task whose head is in it.
 fn models(record: &Record) -> Vec<(String, String)> {
     let Some(result) = &record.result else { return Vec::new() };
     let folder = |task: &String| match *task == result.headline {
@@ -57,7 +57,7 @@ fn models(record: &Record) -> Vec<(String, String)> {
     result.tasks.keys().map(|task| (folder(task), task.clone())).collect()
 }
 
-/// What a card says, collected from a record.
+/// The content of a card, collected from a record.
 pub(crate) struct Card<'a> {
     record: &'a Record,
     result: &'a Outcome,
@@ -65,16 +65,16 @@ pub(crate) struct Card<'a> {
     name: &'a str,
     settings: &'a TaskSettings,
     facts: &'a TaskFacts,
-    /// The task's own data, then those of the other trained tasks, each once.
+    /// The task's own data, then the data of the other trained tasks, each once.
     data: Vec<Source>,
     encoder: Source,
 }
 
 impl<'a> Card<'a> {
-    /// The card of the folder with this task's head.
+    /// Returns the card of the folder with this task's head.
     ///
     /// # Errors
-    /// Where the record is that of a failed cell, has no such task, or lacks an input of it.
+    /// If the record is of a failed cell, has no such task, or lacks one of its inputs.
     pub(crate) fn of(record: &'a Record, task: &'a str) -> Result<Self> {
         let result = record.result.as_ref().context("the cell failed, so there is no model")?;
         let facts = result.tasks.get(task).with_context(|| format!("the record has no task `{task}`"))?;
@@ -92,15 +92,15 @@ impl<'a> Card<'a> {
         Ok(Self { record, result, name: task, settings, facts, data, encoder })
     }
 
-    /// The whole file.
+    /// Returns the text of the whole file.
     ///
     /// # Errors
-    /// Where the settings of a stage do not belong together, which no finished cell has.
+    /// If the settings of a stage are inconsistent, which cannot happen in a finished cell.
     pub(crate) fn text(&self) -> Result<String> {
         Ok(format!("---\n{}---\n\n{}", front::matter(self), text::body(self)?))
     }
 
-    /// What the model is called: the cell's folder.
+    /// Returns the model's name: the cell's folder.
     fn title(&self) -> String {
         self.record.cell.folder()
     }
@@ -117,12 +117,12 @@ impl<'a> Card<'a> {
         self.settings.unit() == Unit::Words
     }
 
-    /// Whether some parameters were frozen to the end of a stage.
+    /// Returns whether some parameters were frozen to the end of a stage.
     fn is_frozen(&self) -> bool {
         self.result.stages.iter().any(|stage| stage.accounts.trainable < stage.accounts.total)
     }
 
-    /// Whether any of the data was made up by a program.
+    /// Returns whether any of the data was made up by a program.
     fn is_synthetic(&self) -> bool {
         self.data.iter().any(|source| source.is_embedded)
     }

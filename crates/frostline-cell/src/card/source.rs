@@ -1,4 +1,4 @@
-//! Where a model's data and encoder come from, as far as paths and the files beside them tell, and under which licence.
+//! The origin and licence of a model's data and encoder, from their paths and the files next to them.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use frostline_record::{Cell, Init, Input, TaskSettings};
 
 use crate::inputs;
 
-/// The licence of what the program carries: the project's own, of which this one may be chosen.
+/// The licence of embedded data: one of the project's two licences.
 const EMBEDDED_LICENCE: &str = "apache-2.0";
 
 /// The hub's names of licences that treebanks and encoders often have.
@@ -40,14 +40,15 @@ const HUB_LICENCES: [&str; 22] = [
 /// A dataset or an encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
-    /// Its folder's name, or for an encoder the name in the settings.
+    /// The folder's name, or for an encoder the name in the settings.
     pub name: String,
-    /// The ISO 639 code at the beginning of a treebank's file names, or a dataset's short name where it may be one.
+    /// The ISO 639 code at the beginning of a treebank's file names, or a dataset's short name if it looks like
+    /// a code.
     pub language: Option<String>,
     /// The name of a treebank of Universal Dependencies as its files have it: `en_ewt`. Nothing for own data, whose files may be
     /// named in the same way.
     pub treebank: Option<String>,
-    /// As the files beside it state it.
+    /// The licence stated in files next to the source.
     pub licence: Option<String>,
     /// Whether the program carries it: then a program has made it up too.
     pub is_embedded: bool,
@@ -56,10 +57,10 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The data of a task.
+    /// Returns the source of a task's data.
     ///
     /// # Errors
-    /// Where the cell names no train split and no dev split of them.
+    /// If the cell names neither a train split nor a dev split of the data.
     pub fn of_data(cell: &Cell, task: &TaskSettings) -> Result<Self> {
         let dataset = cell.settings.dataset_of(task);
         let role = |split: &str| cell.settings.role(dataset, split);
@@ -75,10 +76,10 @@ impl Source {
         Ok(Self { language, treebank, ..found })
     }
 
-    /// The encoder.
+    /// Returns the source of the encoder.
     ///
     /// # Errors
-    /// Where the cell names no config.
+    /// If the cell names no config.
     pub fn of_encoder(cell: &Cell) -> Result<Self> {
         let input = inputs::input(&cell.inputs, "config")?;
         let is_random = cell.settings.encoder.init == Init::Random;
@@ -98,14 +99,14 @@ impl Source {
         }
     }
 
-    /// The name of its licence on the hub, where the hub has one.
+    /// Returns the licence's name on the hub, if the hub has one.
     pub fn hub_licence(&self) -> Option<&'static str> {
         let slug = slug(self.licence.as_deref()?);
         HUB_LICENCES.into_iter().find(|known| *known == slug)
     }
 
-    /// An encoder's name on the hub, as far as it can be one: `bert-base-uncased` or `google/bert`, and the whole name for a short
-    /// one of a built-in plan.
+    /// Returns an encoder's name on the hub, as far as it can be one: `bert-base-uncased` or `google/bert`, and
+    /// the whole name for a short one of a built-in plan.
     pub fn hub_model(&self) -> Option<String> {
         if self.is_embedded || self.is_random {
             return None;
@@ -119,27 +120,28 @@ impl Source {
         can_be.then(|| hub_id(&id).into())
     }
 
-    /// Its licence in words.
+    /// Returns the licence in words.
     pub fn licence_text(&self) -> &str {
         self.licence.as_deref().unwrap_or("not stated in the files beside it")
     }
 }
 
-/// Whether a folder and its files are named as Universal Dependencies names a treebank: `UD_English-EWT` with `en_ewt`.
+/// Returns whether a folder and its files are named as Universal Dependencies names a treebank:
+/// `UD_English-EWT` with `en_ewt`.
 fn is_released(folder: &str, treebank: &str) -> bool {
     let of_folder = folder.strip_prefix("UD_").and_then(|name| name.rsplit_once('-'));
     let of_files = treebank.split_once('_');
     of_folder.zip(of_files).is_some_and(|((_, name), (_, other))| name.to_lowercase() == other)
 }
 
-/// The folder's name and the file's name at the end of a path of any system, or of a name such as
+/// Returns the folder's name and the file's name at the end of a path of any system, or of a name such as
 /// `embedded:en/train.conllu`.
 fn split(path: &str) -> (&str, &str) {
     let (folder, file) = path.rsplit_once(['/', '\\']).unwrap_or(("", path));
     (folder.rsplit(['/', '\\']).next().unwrap_or(folder), file)
 }
 
-/// The name of a licence as the hub spells names: lowercase letters, digits, `-` and `.`.
+/// Returns the name of a licence as the hub spells names: lowercase letters, digits, `-` and `.`.
 pub(super) fn slug(name: &str) -> String {
     let lower = name.trim().to_lowercase();
     let mut slug = String::new();

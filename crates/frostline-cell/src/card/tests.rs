@@ -14,7 +14,7 @@ fn input(path: &str) -> Input {
     Input { path: path.into(), sha256: "ab".repeat(32), bytes: 1 }
 }
 
-/// A record of one stage on these data; `folder` is where the inputs lie, whose licences are read from there.
+/// Returns a record of one stage on these data. The inputs and their licences are in `folder`.
 fn record(settings: Settings, data: &str, config: &str) -> Record {
     let inputs: Inputs = [("train", format!("{data}train.conllu")), ("config", config.into())]
         .map(|(role, path)| (role.to_string(), input(&path)))
@@ -104,7 +104,7 @@ fn text(record: &Record, task: &str) -> String {
     Card::of(record, task).and_then(|card| card.text()).expect("a card")
 }
 
-/// The metadata as a reader of YAML finds them.
+/// Returns the metadata as a reader of YAML finds them.
 fn metadata(card: &str) -> Value {
     let rest = card.strip_prefix("---\n").expect("begins with metadata");
     let (yaml, _) = rest.split_once("---\n\n").expect("metadata end");
@@ -129,11 +129,11 @@ fn a_card_of_a_treebank() {
     assert_eq!(found["model-index"][0]["results"][0]["metrics"][0]["value"].as_f64(), Some(0.94));
     assert_eq!(found["model-index"][0]["results"][1]["dataset"]["split"].as_str(), Some("validation"));
     insta::assert_snapshot!(card);
-    // The same again: nothing but the record and the licences is in it.
+    // A second card is equal: it depends only on the record and the licences.
     assert_eq!(card, text(&record, "upos"));
 }
 
-/// The tutorial's data lie in a folder and files named as a treebank's are.
+/// The tutorial's folder and files are named like a treebank's.
 #[test]
 fn own_data_are_not_said_to_be_of_universal_dependencies() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -5,10 +5,10 @@ use frostline_record::{Accounts, Precision, Select, Settings, Switch};
 
 use super::{Card, front, usage};
 
-/// The text.
+/// Returns the text.
 ///
 /// # Errors
-/// Where the settings of a stage do not belong together.
+/// If the settings of a stage do not belong together.
 pub(super) fn body(card: &Card) -> Result<String> {
     let mut out = format!("# {}\n\n", card.title());
     if card.is_synthetic() {
@@ -108,7 +108,7 @@ fn training(card: &Card) -> Result<String> {
     Ok(out)
 }
 
-/// The settings that a reader asks for first.
+/// Returns the settings that readers look for first.
 fn important(stage: &Settings) -> Vec<(&'static str, String)> {
     let Settings { train, optimizer, schedule, data, dropout, .. } = stage;
     let switch = |on: Switch| if on.is_on() { "on" } else { "off" }.to_string();
@@ -224,7 +224,7 @@ fn code_span(text: &str) -> String {
     format!("`{}`", code(text))
 }
 
-/// Text for inside of backquotes or of a table: one line, without what would end it.
+/// Returns text for use inside backquotes or a table: one line, without characters that would end it.
 fn code(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -238,7 +238,7 @@ fn cell(text: &str) -> String {
     code(text).replace('<', "&lt;")
 }
 
-/// A count with commas.
+/// Returns a count with commas.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();

@@ -2,7 +2,7 @@
 
 use super::Card;
 
-/// The section's text.
+/// Returns the section's text.
 pub(super) fn section(card: &Card) -> String {
     match card.labels_words() {
         true => format!(
@@ -26,7 +26,7 @@ let tags = tagger.tag(&["The", "ice", "melts", "."])?;
 ```
 "#;
 
-/// What brings words into the form that the training saw.
+/// Returns code that brings words into the form used in training.
 fn prepared(card: &Card) -> &'static str {
     if card.record.cell.settings.data.lowercase { "[word.lower() for word in words]" } else { "words" }
 }

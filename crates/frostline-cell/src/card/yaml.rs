@@ -5,7 +5,7 @@ const NOT_TEXT: [&str; 10] = ["y", "n", "yes", "no", "on", "off", "true", "false
 
 /// A value.
 pub(super) enum Yaml {
-    /// Text, quoted where it must be.
+    /// Text, quoted if necessary.
     Text(String),
     /// A number, as it is written.
     Number(String),
@@ -42,7 +42,7 @@ impl Entry {
     }
 }
 
-/// The lines of a map.
+/// Returns the lines of a map.
 pub(super) fn lines(map: &[Entry]) -> String {
     let mut out = String::new();
     write_map(map, "", "", &mut out);
@@ -61,7 +61,7 @@ fn write_map(map: &[Entry], first: &str, indent: &str, out: &mut String) {
     }
 }
 
-/// What follows a key.
+/// Writes the value after a key.
 fn write(value: &Yaml, indent: &str, out: &mut String) {
     match value {
         Yaml::Text(text) => out.push_str(&format!(" {}\n", quoted(text))),
@@ -86,7 +86,7 @@ fn write(value: &Yaml, indent: &str, out: &mut String) {
     }
 }
 
-/// A text as it stands where it cannot be read as anything else, otherwise in double quotes.
+/// Returns a text unchanged if YAML reads it as text, otherwise in double quotes.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     let is_text = text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -107,7 +107,8 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Whether a character can stand in a quoted text as it is: neither a control character nor one that ends a line.
+/// Returns whether a quoted text can contain this character unescaped: it is neither a control character nor a
+/// line end.
 fn is_plain(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}')
 }

@@ -1,4 +1,4 @@
-//! What a treebank's splits are said to be: a treebank of seven sentences, counted by hand.
+//! Facts about a treebank of seven sentences, counted by hand.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::aligned::{AlignedSplit, AlignedTask, Alignments};
 use crate::corpus::{File, Files, Portion, Portions};
 use crate::document::{Document, Format};
 
-/// Room for two subwords beside `[CLS]` and `[SEP]`.
+/// Room for two subwords in addition to `[CLS]` and `[SEP]`.
 const MAX_LENGTH: usize = 4;
 
 /// Sentences of `form/TAG` as CoNLL-U.
@@ -29,13 +29,13 @@ fn conllu(sentences: &[&str]) -> String {
     text
 }
 
-/// A text as a parsed file.
+/// Returns a text as a parsed file.
 fn file(text: &str, name: &str, format: Format) -> File {
     let document = Arc::new(Document::parse(text.into(), name, format).expect("sentences"));
     File { path: name.into(), key: name.into(), document }
 }
 
-/// The splits of the treebank.
+/// Returns the splits of the treebank.
 fn splits(data: &DataSettings) -> Portions {
     let train = conllu(&[
         "The/DET dog/NOUN barks/VERB",
@@ -145,7 +145,7 @@ fn a_small_treebank_is_counted_as_by_hand() {
 fn sentences_of_another_split_are_counted_whatever_their_case_and_punctuation() {
     let file = |sentences: &[&str], name| Some(file(&conllu(sentences), name, Format::Treebank));
     let data = DataSettings::default();
-    // What comes without its text is not known to be the same.
+    // Sentences without their text are not counted as equal.
     let dev =
         ["the/DET dog/NOUN barks/VERB !/PUNCT", "?/PUNCT !/PUNCT", "It/PRON rains/VERB", "_/NOUN _/VERB"];
     let files = Files {
