@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The code hash that the fake runner reports unless `FAKE_CODE` is set.
 pub const FAKE_CODE: &str = "fa4e0000fa4e0000";
 
-/// What the fake runner does in a cell.
+/// The behaviour of the fake runner in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Deed {
@@ -38,7 +38,7 @@ pub enum Deed {
     Deaf,
 }
 
-/// The children of a process, as Linux lists them; none on other systems.
+/// Returns the children of a process, as Linux lists them; none on other systems.
 #[must_use]
 pub fn children(parent: &std::process::Child) -> Vec<i32> {
     let parent = parent.id().to_string();

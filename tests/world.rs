@@ -41,17 +41,17 @@ pub struct World {
 /// How a command ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit code; `None` after a signal.
+    /// The exit code; `None` after a signal.
     pub code: Option<i32>,
-    /// Its standard output.
+    /// The standard output.
     pub out: String,
-    /// Its standard error.
+    /// The standard error.
     pub err: String,
 }
 
 impl World {
-    /// A world with two treebanks of one sentence per split, an encoder of 6 blocks and a plan of
-    /// 8 cells. `xtask` and `runner` are the binaries under test.
+    /// Returns a world with two treebanks of one sentence per split, an encoder of 6 blocks and a plan of 8
+    /// cells. `xtask` and `runner` are the binaries under test.
     #[must_use]
     pub fn new(xtask: &str, runner: &str) -> Self {
         let world = Self {
@@ -72,7 +72,7 @@ impl World {
         world
     }
 
-    /// A path in this world.
+    /// Returns a path in this world.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
@@ -85,7 +85,7 @@ impl World {
         std::fs::write(path, text).expect("the file");
     }
 
-    /// Sets what the fake runner does in the cells with these titles.
+    /// Sets the behaviour of the fake runner in the cells with these titles.
     pub fn script(&self, deeds: &[(&str, Deed)]) {
         let deeds: BTreeMap<_, _> = deeds.iter().copied().collect();
         self.write("script.json", &serde_json::to_string(&deeds).expect("plain data"));
@@ -138,7 +138,7 @@ impl World {
         self.command(&all)
     }
 
-    /// All records in `out`, by cell title.
+    /// Returns all records in `out`, by cell title.
     #[must_use]
     pub fn records(&self) -> BTreeMap<String, Record> {
         let Ok(folders) = std::fs::read_dir(self.path("out/cells")) else {
@@ -151,7 +151,7 @@ impl World {
             .collect()
     }
 
-    /// The folder in `out` of the cell with this title.
+    /// Returns the folder in `out` of the cell with this title.
     #[must_use]
     pub fn cell(&self, title: &str) -> PathBuf {
         let sweep = Sweep::read(&self.path("out")).expect("a sweep");
@@ -202,7 +202,7 @@ pub fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts")
 }
 
-/// Whether a file grows.
+/// Returns whether a file grows.
 #[must_use]
 pub fn grows(path: &Path) -> bool {
     let size = || std::fs::metadata(path).map_or(0, |about| about.len());

@@ -98,14 +98,15 @@ fn a_setting_that_every_stage_overrides() {
     insta::assert_snapshot!(refused(&world, &["--set", "train.epochs=2"]));
     insta::assert_snapshot!(refused(&world, &["--policies", "none,first-4"]));
     insta::assert_snapshot!(refused(&world, &["--set", "stages.tail.train.epochs=2"]));
-    // What the messages say to write instead is accepted.
+    // The replacements suggested by the messages are accepted.
     let listed =
         Ended::of(&mut world.sweep(&["--list", "--set", "stages.head.train.epochs=[1, 2]", "--seeds", "1"]));
     assert_eq!(listed.code, Some(0), "{listed:?}");
     assert!(listed.out.contains("en none seed 1 stages.head.train.epochs=2"), "{}", listed.out);
 }
 
-/// They say where cells should run; without an executor that submits jobs, cells would run here.
+/// These options decide where cells run; without an executor that submits jobs, cells would run on this
+/// machine.
 #[test]
 fn options_of_jobs_without_jobs() {
     let world = world();

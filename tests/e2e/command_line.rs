@@ -59,7 +59,7 @@ fn what_is_the_same_under_two_names_is_run_once() {
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
         let path = world.path(&format!("models/tiny/{file}"));
         if let Ok(text) = std::fs::read_to_string(path) {
-            // Where a model comes from is not what it is.
+            // The origin of a model does not change what it is.
             let text = text.replacen(
                 '{',
                 "{ \"_name_or_path\": \"elsewhere\", ",
@@ -210,7 +210,7 @@ fn a_report_counts_predictions_and_does_without_them() {
     assert!(page().contains("**2 files of predictions could not be used**"), "{}", page());
 }
 
-/// A sweep's output without the report's table, which belongs to another crate, and without times.
+/// Returns a sweep's output without the report's table, which belongs to another crate, and without times.
 fn without_table_and_times(text: &str) -> String {
     let (before, rest) = text.split_once("\n\n").expect("the table");
     let (_, after) = rest.split_once("\nreport  ").expect("the report's path");

@@ -1,4 +1,4 @@
-//! The sweep end to end, with a fake runner where no training is needed.
+//! The sweep end to end, with a fake runner if no training is needed.
 
 mod bad_input;
 mod command_line;
@@ -16,7 +16,7 @@ mod trust;
 
 use frostline_e2e::{Ended, World};
 
-/// A new world with the binaries under test.
+/// Returns a new world with the binaries under test.
 fn world() -> World {
     World::new(env!("CARGO_BIN_EXE_xtask-under-test"), env!("CARGO_BIN_EXE_fake-runner"))
 }

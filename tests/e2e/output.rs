@@ -1,4 +1,5 @@
-//! What programs and people get while a sweep runs: `--json`, `--quiet`, and `watch` and `serve` on its folder.
+//! Output for programs and people while a sweep runs: `--json`, `--quiet`, and `watch` and `serve` on its
+//! folder.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -16,7 +17,7 @@ fn frostline(world: &World, arguments: &[&str]) -> Command {
     command
 }
 
-/// The objects of an output with one per line.
+/// Returns the objects of an output with one per line.
 fn objects(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
@@ -42,7 +43,7 @@ fn json_has_one_object_per_event_and_nothing_else() {
     assert!(done["accuracy"]["dev"].is_f64() && done["total_s"].is_f64(), "{done}");
     let last = events.last().expect("an end");
     assert_eq!((&last["event"], &last["done"], &last["failed"]), (&"end".into(), &7.into(), &1.into()));
-    // What people would read is there too, elsewhere.
+    // The text for people is printed too, on the other stream.
     assert!(ended.err.contains("report/"), "{}", ended.err);
 
     let again = objects(&Ended::of(&mut world.work(&["--failed", "--json"])).out);
@@ -68,7 +69,7 @@ fn a_finished_sweep_can_be_watched() {
     assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(1));
     let once = Ended::of(&mut frostline(&world, &["watch", "out", "--once"]));
     insta::assert_snapshot!(shown(&world, &once));
-    // Where there is no terminal it is the same.
+    // If there is no terminal it is the same.
     assert_eq!(Ended::of(&mut frostline(&world, &["watch", "out"])).out, once.out);
 
     let state = objects(&Ended::of(&mut frostline(&world, &["watch", "out", "--once", "--json"])).out);
@@ -103,7 +104,7 @@ fn a_running_sweep_is_watched_from_its_folder_alone() {
         "{}",
         once.out
     );
-    // It is not seen by the sweep.
+    // The sweep cannot see this process.
     sweep.kill().expect("killed");
     sweep.wait().expect("ended");
     assert!(lines.any(|line| line.contains(r#""event":"left""#)), "the dead process is seen");
@@ -117,7 +118,7 @@ fn a_running_sweep_is_watched_from_its_folder_alone() {
 fn the_live_page_is_served_with_the_report() {
     let world = world();
     assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
-    // As a folder that nobody else can read.
+    // A folder that other users cannot read.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! The plans that come with the project: what each expands to, and that the reference is complete.
+//! The built-in plans: the cells of each, and the completeness of the reference.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn every_plan_expands() {
     insta::assert_snapshot!(text);
 }
 
-/// The settings in which a cell differs from the defaults, except its place in the grid.
+/// Returns the settings in which a cell differs from the defaults, except its place in the grid.
 fn differences(usual: &Settings, cell: &Settings) -> Vec<String> {
     let usual = leaves(&toml::Table::try_from(usual).expect("a table"), "");
     let cell = leaves(&toml::Table::try_from(cell).expect("a table"), "");
@@ -62,7 +62,7 @@ fn differences(usual: &Settings, cell: &Settings) -> Vec<String> {
     cell.into_iter().filter(|leaf| !usual.contains(leaf) && !placed(leaf)).collect()
 }
 
-/// All values of a table as `path = value`.
+/// Returns all values of a table as `path = value`.
 fn leaves(table: &toml::Table, path: &str) -> Vec<String> {
     let leaf = |(key, value): (&String, &toml::Value)| match value {
         toml::Value::Table(inner) => leaves(inner, &format!("{path}{key}.")),
@@ -87,7 +87,7 @@ fn the_reference_names_every_setting_with_its_default_and_nothing_else() {
     assert_eq!(Plan::parse(least, "least").expect("a plan"), plan);
     let keys = |table: &toml::Table| table.keys().cloned().collect::<BTreeSet<_>>();
     let mut all = toml::Table::try_from(&plan).expect("a table");
-    // The default is not written into files, so that those of earlier versions stay as they are.
+    // The default is not written into files, so that files of earlier versions stay unchanged.
     let unwritten = [
         ("verdict", toml::Table::try_from(plan.verdict).expect("a table")),
         ("timing", toml::Table::try_from(plan.timing).expect("a table")),

@@ -1,4 +1,4 @@
-//! The search for learning rates before a comparison: its cells, what becomes of its rates, and what stops it.
+//! The search for learning rates before a comparison: its cells, the use of its rates, and its errors.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use frostline_record::{Record, ScoredOn, Sweep, read_record};
 
 use crate::world;
 
-/// A world whose train files have so many sentences.
+/// Returns a world whose train files have so many sentences.
 fn with_train(sentences: usize) -> World {
     let world = world();
     for (bank, words) in [("EN", "en"), ("PCM", "pcm")] {
@@ -22,7 +22,7 @@ fn sweep_of(world: &World) -> Sweep {
     Sweep::read(&world.path("out")).expect("the sweep")
 }
 
-/// All records in the sweep's folder, by cell id.
+/// Returns all records in the sweep's folder, by cell id.
 fn records(world: &World) -> BTreeMap<String, Record> {
     let cells = std::fs::read_dir(world.path("out/cells")).expect("cells").flatten();
     let records = cells.filter_map(|entry| read_record(&entry.path()).expect("a whole record"));
@@ -46,7 +46,7 @@ fn each_policy_gets_the_rate_that_its_search_finds() {
     for found in &rates.found {
         assert_eq!((found.langs.len(), found.scored_on, found.rungs.len()), (2, ScoredOn::Train, 3));
         assert_eq!(found.rungs.iter().map(|rung| rung.sentences).collect::<Vec<_>>(), [80, 160, 320]);
-        // Fewer parameters learn under `all`.
+        // Fewer parameters are trained under `all`.
         assert_eq!(found.parameters, if found.policy == "none" { [112, 172] } else { [62, 172] });
         for rung in &found.rungs {
             for trial in &rung.trials {

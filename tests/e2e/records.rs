@@ -1,4 +1,4 @@
-//! Records and resuming: what counts as done, what is run again, what is left unchanged.
+//! Records and resuming: finished cells, cells that run again, and unchanged files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -166,7 +166,7 @@ fn workers_share_the_cells() {
 
 #[test]
 fn as_many_cells_run_at_a_time_as_fit_unless_somebody_says_otherwise() {
-    // The number of workers of a sweep whose cells need so many bytes, after the line that says it.
+    // Returns the number of workers of a sweep whose cells need this many bytes, from the line that prints it.
     let workers = |bytes: &str, arguments: &[&str]| {
         let world = world();
         let fixed = ["sweep", "--plan", "plan.toml", "--data", "data", "--models", "models", "--out", "out"];
@@ -297,7 +297,7 @@ fn a_published_sweep_gives_the_same_report_without_a_word_of_the_treebank() {
             if path.is_dir() {
                 left.extend(path.read_dir().expect("a folder").map(|entry| entry.expect("an entry").path()));
             } else {
-                // What is no text is compared and searched as if it were.
+                // Binary files are compared and searched as text.
                 let bytes = std::fs::read(&path).expect("a file");
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 found.insert(path.strip_prefix(world.path(folder)).expect("inside").to_path_buf(), text);
@@ -313,7 +313,7 @@ fn a_published_sweep_gives_the_same_report_without_a_word_of_the_treebank() {
     }
     let (own, public) = (texts("out/report"), texts("public/report"));
     assert!(own.keys().eq(public.keys()));
-    // Of what they say, only quoted sentences and the message of the cell that failed are gone.
+    // Only quoted sentences and the message of the failed cell are missing from the texts.
     for name in ["verdicts.csv", "confusions.csv", "differences.csv", "strata.csv", "epochs.csv"] {
         assert_eq!(own[Path::new(name)], public[Path::new(name)], "{name}");
     }

@@ -13,14 +13,14 @@ use crate::world;
 
 const HANGS: &str = "pcm none seed 1";
 
-/// `sweep` or `work` on the folder `out`, started; its cells do what the script says now.
+/// Starts `sweep` or `work` on the folder `out`; its cells follow the present script.
 fn started(world: &World, mut command: Command, deeds: &[(&str, Deed)], script: &str) -> Child {
     let text = serde_json::to_string(&deeds.iter().copied().collect::<std::collections::BTreeMap<_, _>>());
     world.write(script, &text.expect("plain data"));
     start(command.env("FAKE_SCRIPT", world.path(script)))
 }
 
-/// A sweep of the world whose third cell hangs, once it does.
+/// Returns a sweep of the world whose third cell hangs, once it does.
 fn hanging(world: &World, arguments: &[&str]) -> Child {
     let child = started(world, world.sweep(arguments), &[(HANGS, Deed::Hang)], "hangs.json");
     let metrics = || std::fs::read_to_string(world.cell(HANGS).join("metrics.jsonl")).unwrap_or_default();
@@ -66,7 +66,8 @@ fn two_sweeps_at_once_both_end_well() {
     assert!(world.records().values().all(|record| record.error.is_none()));
 }
 
-/// What others run is theirs: whoever does not wait ends at once, and not once for each look at them.
+/// Cells that other processes run belong to them: a process that does not wait ends at once, and not once for
+/// each check of them.
 #[test]
 fn a_worker_that_does_not_wait_leaves_what_others_run() {
     let world = world();

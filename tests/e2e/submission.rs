@@ -1,5 +1,5 @@
-//! What `--executor slurm` leaves behind where a submission fails, with stand-ins for SLURM's commands. A real cluster runs in
-//! tests/cluster.
+//! Tests the files that `--executor slurm` leaves behind if a submission fails, with replacements of SLURM's
+//! commands. A real cluster runs in tests/cluster.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -16,7 +16,7 @@ if [ -e "$CALLS/at-report" ]; then . "$CALLS/at-report"; fi
 echo 42
 "#;
 
-/// A world whose cluster does this when the report's job is submitted.
+/// Returns a world whose cluster does this when the report's job is submitted.
 fn cluster(at_report: &str) -> World {
     let world = world();
     for (name, text) in [
@@ -34,7 +34,7 @@ fn cluster(at_report: &str) -> World {
     world
 }
 
-/// A command that finds that cluster.
+/// Returns a command that finds that cluster.
 fn there(world: &World, mut command: Command) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{path}", world.path("bin").display()));
@@ -46,7 +46,7 @@ fn submitted(world: &World) -> Ended {
     Ended::of(&mut there(world, world.sweep(&["--executor", "slurm", "--detach"])))
 }
 
-/// The arguments of each call of a command.
+/// Returns the arguments of each call of a command.
 fn calls(world: &World, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(world.path(&format!("calls/{name}"))).unwrap_or_default();
     text.lines().map(String::from).collect()

@@ -1,5 +1,5 @@
-//! What a sweep must not do whatever it is given: write outside its folder, touch other people's files, end because
-//! nobody reads its output, or run without bounds.
+//! Things that a sweep must never do: write outside its folder, touch other people's files, end because its
+//! output is closed, or run without bounds.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use frostline_e2e::{Deed, Ended, World, start};
 
 use crate::{shown, world};
 
-/// All files under a folder with their texts.
+/// Returns all files under a folder with their texts.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -22,13 +22,13 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// An axis of so many learning rates.
+/// Returns an axis of so many learning rates.
 fn rates(count: u32) -> String {
     let values: Vec<String> = (1..=count).map(|n| format!("{n}e-9")).collect();
     format!("optimizer.lr=[{}]", values.join(","))
 }
 
-/// A sweep that must be refused before it changes a file of the world.
+/// Returns a sweep that must be refused before it changes a file of the world.
 fn refused(world: &World, arguments: &[&str]) -> String {
     let before = contents(&world.path(""));
     let ended = Ended::of(&mut world.sweep(arguments));
@@ -89,7 +89,7 @@ fn a_folder_with_other_contents_is_left_as_it_is() {
     let errors = ["thesis", "broken", "locked", "partial"].map(|out| refused(&world, &["--out", out]));
     insta::assert_snapshot!(errors.join("\n"));
 
-    // What a sweep that was killed at its first moment leaves is no other content.
+    // The remains of a sweep that was killed at once do not count as foreign files.
     world.write("begun/.lock", "");
     assert_eq!(Ended::of(&mut world.sweep(&["--out", "begun"])).code, Some(0));
 }
@@ -155,7 +155,7 @@ fn nobody_has_to_read_the_output_of_a_sweep() {
         } else {
             command.stdout(full()).stderr(full()).spawn().expect("it starts")
         };
-        // Nobody reads on from here.
+        // The output is closed from here on.
         drop((child.stdout.take(), child.stderr.take()));
         assert_eq!(child.wait().expect("its end").code(), Some(0), "closed: {closed}");
         assert_eq!(world.records().len(), 8);

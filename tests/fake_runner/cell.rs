@@ -67,7 +67,7 @@ fn act(deed: Deed, folder: &Path) {
             eprintln!("memory ran out");
             std::process::exit(7);
         }
-        // It waits to be killed: a record written before would count.
+        // The runner waits to be killed: a record written earlier would count.
         Deed::Babble => {
             println!("this is no event");
             act(Deed::Deaf, folder);
@@ -76,7 +76,7 @@ fn act(deed: Deed, folder: &Path) {
             append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(20));
         },
-        // It keeps writing until it is killed, so that an orphaned process would be noticed.
+        // The runner keeps writing until it is killed, so that a test would detect an orphaned process.
         Deed::Hang => loop {
             append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(5));
@@ -132,7 +132,7 @@ fn loaded(job: &Job) -> Loaded {
     }
 }
 
-/// Parameters that learn, and all.
+/// Returns the numbers of trainable and of all parameters.
 pub fn parameters(cell: &Cell) -> [u64; 2] {
     let accounts = accounts_of(cell);
     [accounts.trainable, accounts.total]
@@ -152,7 +152,7 @@ fn accounts_of(cell: &Cell) -> Accounts {
     }
 }
 
-/// A score between 50 and 90 of 100 words that depends only on the cell.
+/// Returns a score between 50 and 90 of 100 words that depends only on the cell.
 fn score(job: &Job, epoch: u64) -> Score {
     let digit = u64::from_str_radix(&job.cell.id[..2], 16).expect("an id");
     Score {

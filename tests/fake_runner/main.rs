@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-/// The value on standard input, which stays open.
+/// Returns the value on standard input, which stays open.
 fn input<T: DeserializeOwned>() -> T {
     let mut values = serde_json::Deserializer::from_reader(std::io::stdin()).into_iter();
     values.next().and_then(Result::ok).expect("a value")
@@ -104,7 +104,7 @@ fn version() {
     );
 }
 
-/// The value of an option.
+/// Returns the value of an option.
 fn after(arguments: &[String], name: &str) -> String {
     let place = arguments.iter().position(|argument| argument == name);
     place.and_then(|place| arguments.get(place + 1)).cloned().unwrap_or_default()

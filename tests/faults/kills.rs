@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 
 use crate::{Place, asked};
 
-/// What all plans share: two workers, and checkpoints at every second step.
+/// The common part of all plans: two workers, and checkpoints at every second step.
 const SHARED: &str = r#"
 schema = 4
 name = "kills"
@@ -81,7 +81,7 @@ fn no_moment_of_a_kill_changes_a_result() {
         let reference = Place::new(&plan).finished();
         let whole = started.elapsed();
         let place = Place::new(&plan);
-        // Several kills of one sweep, each at a moment of what an undisturbed one takes.
+        // Several kills of one sweep, each at a moment within the time of an undisturbed sweep.
         for _ in 0..wanted.div_ceil(3).min(10) {
             let mut sweep =
                 place.sweep().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
@@ -100,7 +100,7 @@ fn no_moment_of_a_kill_changes_a_result() {
                 sweep.kill().expect("kill -9");
             }
             kills += 1;
-            // With its worker killed, the sweep goes on with others.
+            // After its worker was killed, the sweep continues with others.
             let started = Instant::now();
             while sweep.try_wait().expect("a child").is_none() {
                 assert!(started.elapsed() < crate::PATIENCE, "the sweep does not end");

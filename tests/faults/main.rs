@@ -1,5 +1,5 @@
-//! A week of computing in small: file operations that fail, power cuts, and processes killed at any moment. Whatever
-//! happens, the same command afterwards ends with the same bits, and nobody else's file is touched.
+//! Failing file operations, power cuts, and processes killed at any moment. After each of them, the same
+//! command ends with the same bits, and no foreign file is touched.
 //!
 //! `cargo test` takes a few of the operations and kills. All of them, with a count at the end:
 //!
@@ -31,7 +31,7 @@ struct Place {
     folder: TempDir,
 }
 
-/// What a finished sweep left: for each cell its result and the hashes of its files.
+/// The result of a finished sweep: for each cell its result and the hashes of its files.
 #[derive(Clone, Debug, PartialEq)]
 struct Found {
     results: BTreeMap<String, String>,
@@ -54,7 +54,7 @@ impl Place {
         self.path("out")
     }
 
-    /// The sweep, as a command that has not been started.
+    /// Returns the sweep, as a command that has not been started.
     fn sweep(&self) -> Command {
         let mut command = Command::new(PROGRAM);
         command
@@ -83,7 +83,7 @@ impl Place {
         output
     }
 
-    /// Runs the sweep, which must succeed, and reads what it left.
+    /// Runs the sweep, which must succeed, and reads its results.
     fn finished(&self) -> Found {
         let output = self.run(None);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -121,7 +121,7 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).flat_map(inside).collect()
 }
 
-/// How much of a test the environment asks for.
+/// Returns the amount of testing that the environment requests.
 fn asked<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }

@@ -61,7 +61,7 @@ struct Operation {
 }
 
 impl Operation {
-    /// The ways in which this operation can go wrong.
+    /// Returns the ways in which this operation can go wrong.
     fn kinds(&self) -> &'static [&'static str] {
         match self.name.as_str() {
             "Write" => &["error", "short", "half", "after"],
@@ -71,15 +71,16 @@ impl Operation {
     }
 }
 
-/// Files of somebody else in all folders of a sweep.
+/// Foreign files in all folders of a sweep.
 const FOREIGN: [&str; 4] = ["out/mine.txt", "out/report/mine.md", "out/prefixes/mine.f32", "out/cells/mine"];
 
-/// Runs the sweep with a fault, then without, and compares what it leaves. Returns whether the fault ended the first
-/// run.
+/// Runs the sweep with a fault, then without, and compares the results. Returns whether the fault ended the
+/// first run.
 fn survives(fault: &str, reference: &Found) -> bool {
     let place = Place::new(PLAN);
     let ended = !place.run(Some(("FROSTLINE_FAULT", fault))).status.success();
-    // A cut in the first moments leaves a folder that is not a sweep's yet, where foreign files forbid one.
+    // A cut in the first moments leaves a folder that is not a sweep's yet; with foreign files, no sweep starts
+    // in it.
     let marked = fs::metadata(place.path("out/.lock")).is_ok_and(|lock| lock.len() > 0);
     let foreign = if marked { &FOREIGN[..] } else { &[] };
     for name in foreign {
@@ -90,7 +91,7 @@ fn survives(fault: &str, reference: &Found) -> bool {
     let mut found = place.finished();
     found.report.retain(|name| name != "report/mine.md");
     found.files.remove(Path::new("cells/mine"));
-    // A cell does not fail for want of a model's card: `frostline export` writes one where it is missing.
+    // A cell does not fail for want of a model's card: `frostline export` writes one if it is missing.
     let mut expected = reference.clone();
     expected.files.retain(|path, _| !path.ends_with("model/README.md") || found.files.contains_key(path));
     assert_eq!(found, expected, "{fault}");

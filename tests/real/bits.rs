@@ -11,8 +11,8 @@ use crate::{Place, RUNNER, records, result, text};
 /// Names another program to test, such as one for another processor in an emulator.
 const OTHER_RUNNER: &str = "FROSTLINE_PROGRAM";
 
-/// What a cell can be made of: frozen blocks with and without a stored prefix, low-rank matrices, bottlenecks, a mix of all
-/// blocks, and freezing that follows the gradients.
+/// Cells with all features: frozen blocks with and without a stored prefix, low-rank matrices, bottlenecks, a
+/// mix of all blocks, and freezing by gradients.
 const WORDS: &str = "--lang en --seeds 42 --set train.epochs=1 --set data.first=40 --set adaptive.every=2 \
                      --policies none,first-2+embeddings,none+lora,first-4+adapters+mix,none+adaptive \
                      --set dropout.frozen=\"off\"";
@@ -37,8 +37,8 @@ fn other_runner() -> Option<PathBuf> {
     std::env::var_os(OTHER_RUNNER).filter(|name| !name.is_empty()).map(PathBuf::from)
 }
 
-/// The results on each instruction set that this processor has, which must be equal. Another runner computes on its best
-/// alone, since an emulator takes minutes for it.
+/// Returns the results on each instruction set that this processor has, which must be equal. Another runner
+/// computes on its best alone, since an emulator takes minutes for it.
 fn results(words: &str) -> Vec<String> {
     let best = swept(words, "");
     let results: Vec<_> = best.iter().map(result).collect();
@@ -62,7 +62,7 @@ fn digest(results: &[String]) -> String {
     hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The digests are those of other processors too. A change of the trainer that is meant to change results changes them.
+/// Other processors have the same digests. Only an intended change of results changes them.
 #[test]
 fn results_have_the_same_bits_on_every_processor() {
     let found = [WORDS.to_string(), SENTENCES.to_string(), format!("{WORDS} --set train.precision=bf16")]

@@ -51,7 +51,7 @@ fn weights_that_are_not_finite_are_named_before_the_first_cell() {
     insta::assert_snapshot!(errors.join("\n"));
 }
 
-/// A treebank whose dev split has a tag that does not occur in its train split.
+/// Returns a treebank whose dev split has a tag that does not occur in its train split.
 fn treebank(place: &Place) -> String {
     let folder = place.path("data/UD_Odd-EN");
     fs::create_dir_all(&folder).expect("the folder");

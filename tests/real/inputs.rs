@@ -1,4 +1,4 @@
-//! Inputs that change under a running sweep: no cell reads other bytes than those its record names.
+//! Inputs that change under a running sweep: every cell reads only the bytes named in its record.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,7 +9,8 @@ use frostline_record::{Cell, Checkpoints, Event, Job, read_record};
 
 use crate::{Place, RUNNER, encoder, result};
 
-/// Gives a worker one job per cell, and `hear` the job's number with each event. Returns the error of each job, if any.
+/// Sends a worker one job per cell, and calls `hear` with the job's number and each event. Returns the error of
+/// each job, if any.
 fn worked(place: &Place, cells: &[Cell], mut hear: impl FnMut(usize, &Event)) -> Vec<Option<String>> {
     let mut worker = Command::new(RUNNER)
         .args(["worker", "--backend", "flex", "--threads", "1"])
@@ -48,7 +49,7 @@ fn worked(place: &Place, cells: &[Cell], mut hear: impl FnMut(usize, &Event)) ->
     errors.into_iter().map(|error| error.expect("each job ends")).collect()
 }
 
-/// Flips the last bit of a file in its place, and leaves its times as they were where the system lets us.
+/// Flips the last bit of a file in place, and restores its times if the system permits it.
 fn flip(path: &Path) {
     let times = fs::metadata(path).expect("a file");
     let mut bytes = fs::read(path).expect("a file");
@@ -80,7 +81,7 @@ fn an_input_that_changes_between_two_cells_is_noticed_or_not_read_again() {
         assert_eq!(errors[0], None);
         match &errors[1] {
             Some(error) => assert!(error.contains(file) && error.contains("changed"), "{file}: {error}"),
-            // The worker still had what the first cell read.
+            // The worker still had the first cell's data.
             None => {
                 assert_ne!(file, "model.safetensors", "weights are read for each cell");
                 let again = read_record(&place.path("again-1")).expect("a record").expect("one");

@@ -45,18 +45,18 @@ fn stopped(sweep: &Child, out: &Path) -> bool {
     begun > 0
 }
 
-/// Whether a process has ended; if its parent does not wait for it, it remains as a zombie.
+/// Returns whether a process has ended; if its parent does not wait for it, it remains as a zombie.
 fn ended(process: Pid) -> bool {
     state(process).is_none_or(|state| state == "Z" || state == "X")
 }
 
-/// The state of a process, as reported by the system.
+/// Returns the state of a process, as reported by the system.
 fn state(process: Pid) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     Some(stat.rsplit(')').next()?.split_whitespace().next()?.to_string())
 }
 
-/// What a sweep asks of its runner ends with it, also where the sweep cannot tell it so.
+/// A runner's command ends with its sweep, even if the sweep cannot notify it.
 #[test]
 fn a_killed_sweep_leaves_nothing_that_times_steps() {
     if !Path::new("/proc/self/stat").exists() {
@@ -127,7 +127,7 @@ fn a_killed_sweep_is_resumed() {
     let failed = records(&out).iter().filter(|record| record.error.is_some()).count();
     assert_eq!((failed, records(&out).len()), (1, 6));
 
-    // The same command finishes: earlier records untouched, all results those of an undisturbed sweep.
+    // The same command finishes: earlier records are unchanged, and all results equal an undisturbed sweep's.
     let finished = place.swept(PLAN);
     let after = done(&out);
     assert!(before.iter().all(|(cell, written)| after[cell] == *written), "finished cells are not run again");

@@ -49,12 +49,12 @@ impl Place {
         command
     }
 
-    /// The same with timing.
+    /// Returns the same with timing.
     fn timed_sweep(&self, words: &str) -> Command {
         self.sweep_of(Path::new(RUNNER), words)
     }
 
-    /// The same by this runner.
+    /// Returns the same by this runner.
     fn sweep_of(&self, runner: &Path, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xtask-under-test"));
         command
@@ -94,7 +94,7 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The part of a record that must repeat bit for bit, as text.
+/// Returns the part of a record that must repeat bit for bit, as text.
 fn result(record: &Record) -> String {
     serde_json::to_string(record.result.as_ref().expect("a result")).expect("plain data")
 }

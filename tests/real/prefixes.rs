@@ -1,4 +1,4 @@
-//! The prefix cache: wherever it is stored, a cell's result equals the one without it.
+//! The prefix cache: a cell's result is the same without it and with every way to store it.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ fn results_are_those_without_it() {
     assert_eq!(states, [None, Computed, Computed, None, Shared, Shared], "the second seed reads the first's");
     assert!(!place.out().join("prefixes").exists(), "nothing is left");
 
-    // Several workers share files; what a crash left behind is written over.
+    // Several workers share files; the remains of a crash are overwritten.
     let place = Place::new();
     let prefixes = place.out().join("prefixes");
     std::fs::create_dir_all(&prefixes).expect("a folder");

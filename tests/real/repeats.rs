@@ -138,7 +138,7 @@ fn an_audit_uses_what_was_frozen_at_the_selected_step() {
     }
 }
 
-/// With one tag there is nothing to learn: every gradient is 0. Weights decay; what does not decay stays as it was.
+/// With one tag every gradient is 0. Weights decay; parameters without decay stay unchanged.
 #[test]
 fn an_audit_tells_idle_tensors_from_violations() {
     let place = Place::new();

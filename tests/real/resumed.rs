@@ -1,5 +1,4 @@
-//! Checkpoints: a cell whose worker is killed again and again ends with the same bits as one that
-//! was not interrupted.
+//! Checkpoints: a cell whose worker is killed repeatedly ends with the same bits as an uninterrupted cell.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -39,7 +38,7 @@ policy = "first-2"
 train.epochs = 2
 "#;
 
-/// A job of this cell in a new folder, with a checkpoint after every step.
+/// Returns a job of this cell in a new folder, with a checkpoint after every step.
 fn job(cell: Cell, folder: &Path) -> Job {
     std::fs::create_dir_all(folder).expect("a folder");
     Job {
@@ -97,7 +96,7 @@ fn a_cell_killed_again_and_again_ends_with_the_same_bits() {
     let whole: Vec<Record> = place.swept(&format!("--plan {} --threads 1", plan.display()));
     assert_eq!(whole.len(), 1, "one cell");
     let points = &whole[0].result.as_ref().expect("a result").dev_points;
-    // Of 45 steps of the first stage and 30 of the second.
+    // The first stage has 45 steps, the second 30.
     let steps: Vec<u64> = points.iter().map(|point| point.step).collect();
     assert_eq!(steps, (1..=11).map(|at| 4 * at).chain((1..=7).map(|at| 45 + 4 * at)).collect::<Vec<_>>());
     assert_eq!((points[3].epoch, points[17].epoch), (2, 5));
@@ -105,7 +104,7 @@ fn a_cell_killed_again_and_again_ends_with_the_same_bits() {
     assert!(!folder.join("checkpoint.safetensors").exists(), "it is no longer needed");
 
     let job = job(whole[0].cell.clone(), &place.path("stopped"));
-    // 75 steps in all, one to three at a time and those that a worker takes before it dies.
+    // There are 75 steps; a worker takes one to three, and a few more before it dies.
     let mut stops = 0;
     while !stopped_after(&job, 1 + stops % 3) {
         stops += 1;
@@ -131,7 +130,7 @@ fn a_cell_killed_after_its_last_epoch_ends_with_the_same_bits() {
             epochs += u32::from(matches!(event, Event::Epoch { .. }));
             epochs == 5
         });
-        // It may have written the record in the moment before.
+        // The worker may have written the record just before.
         if !done && read_record(Path::new(&job.folder)).expect("a folder").is_none() {
             stops += 1;
             let is_step = |event: &Event| matches!(event, Event::Step(_));
@@ -167,7 +166,7 @@ fn a_checkpoint_that_does_not_fit_is_ignored() {
     }
 }
 
-/// Whichever bit of a checkpoint differs from what was written, it is not used; the one before is.
+/// A checkpoint with any flipped bit is not used; the previous one is.
 #[test]
 fn a_damaged_checkpoint_is_noticed_and_the_one_before_is_used() {
     let place = Place::new();

@@ -13,7 +13,7 @@ use crate::{Place, result, text};
 const PLAN: &str = "--lang en --policies none --seeds 42 --threads 1 --set train.epochs=2";
 
 fn send(process: i32, signal: Signal) {
-    // One that has ended meanwhile gets none.
+    // A process that has ended meanwhile gets no signal.
     let _ = kill(Pid::from_raw(process), signal);
 }
 
@@ -47,7 +47,8 @@ fn a_cell_is_stored_whoever_is_signalled_first() {
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGUSR1] {
         let place = Place::new();
         let output = stopped(&place, |worker, parent| {
-            // As a batch system does with all processes of a job, and `timeout` with a process and its group.
+            // A batch system signals all processes of a job, and `timeout` a process and its group, in this
+            // way.
             [worker, parent, parent, worker].into_iter().for_each(|process| send(process, signal));
         });
         assert_eq!(output.status.code(), Some(130), "{signal}: {}", text(&output));

@@ -32,7 +32,7 @@ fn policies_of_a_language_are_timed_in_turns_and_only_once() {
     let said = swept();
     assert!(said.contains("1 comparison of 4 policies, at most 0:10 of steps; then 4 short runs"), "{said}");
     let (times, policies) = stored(&place);
-    // What learns changes during an adaptive run, so no step of it stands for all.
+    // The trainable parameters change during an adaptive run, so no single step is typical.
     assert_eq!(policies, ["none 42", "first-4 42", "first-4+embeddings 42", "none+lora 42"]);
     let [times] = times.as_slice() else { panic!("{} files", times.len()) };
     let rounds = times.subwords.len();

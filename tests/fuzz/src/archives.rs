@@ -12,8 +12,8 @@ use crate::files::empty_folder;
 /// The folder of the archive and of its cache.
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
 
-/// What is unpacked are datasets and their notes, each as `NAME/FILE` in the archive's own folder of the cache. If the
-/// archive is refused, nothing is left.
+/// Only datasets and their notes are unpacked, each as `NAME/FILE` in the archive's folder of the cache. A
+/// refused archive leaves no file.
 pub(crate) fn zip(data: &[u8]) {
     let folder = empty_folder(FOLDER.path(), "zip");
     let archive = folder.join("own.zip");

@@ -19,8 +19,8 @@ static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("
 static CLAIMANT: LazyLock<Claimant<Disk>> =
     LazyLock::new(|| Claimant::new(Disk, Owner::this_process("a fuzzer", LEASE)));
 
-/// The claim on a cell, just touched: whatever it contains, it is respected unless its process has ended, its holder is
-/// the same when it is written and read again, and no other file is left. Its text is also a name of a file: an attempt's
+/// A claim on a cell, just touched. With any content it is respected unless its process has ended, its holder
+/// survives writing and reading, and no other file is left. The text is also used as a file name: an attempt's
 /// file belongs to a claim.
 pub(crate) fn claim(data: &[u8]) {
     let owner = Owner::parse(data);
@@ -74,8 +74,8 @@ pub(crate) fn jobs(data: &[u8]) {
     assert_eq!(submissions(&folder).expect("what was written is read"), all);
 }
 
-/// What was kept for an MLflow server: what is read can be kept again, in files of this folder that are read again, with
-/// the same contents.
+/// Values kept for an MLflow server: after reading, they can be kept again in files of this folder, and reading
+/// these gives the same contents.
 pub(crate) fn unsent(data: &[u8]) {
     let folder = empty_folder(FOLDER.path(), "unsent");
     let file = folder.join("given.jsonl");
@@ -96,8 +96,8 @@ pub(crate) fn unsent(data: &[u8]) {
     }
 }
 
-/// Reads files for a server that cannot be reached, and keeps what they have. Returns the number of runs, of values, and
-/// of lines that are damaged.
+/// Reads files for an unreachable server, and keeps their values. Returns the number of runs, of values, and of
+/// lines that are damaged.
 fn keep(files: &[PathBuf], into: &Path) -> Option<(usize, usize, usize)> {
     let mut all = (0, 0, 0);
     for file in files {

@@ -13,7 +13,7 @@ static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meter;
 
-/// How much memory the reader of an input may take: four times the input, and 64 MiB.
+/// Returns how much memory the reader of an input may take: four times the input, and 64 MiB.
 ///
 /// # Units
 /// Bytes.
@@ -22,10 +22,10 @@ pub const fn allowed(input: usize) -> usize {
     4 * input + (64 << 20)
 }
 
-/// Calls a function, and returns how much more memory was in use at most than before, in bytes. It is 0 where
-/// [`Meter`] is not the program's allocator. One call at a time: all threads count.
+/// Calls a function, and returns the peak of additional memory in use, in bytes. It is 0 if [`Meter`] is not
+/// the program's allocator. Make one call at a time: all threads count.
 ///
-/// The process ends if that is more than `limit`.
+/// The process ends if the peak exceeds `limit`.
 pub fn measure(limit: usize, call: impl FnOnce()) -> usize {
     let before = NOW.load(Relaxed);
     MOST.store(before, Relaxed);

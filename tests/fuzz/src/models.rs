@@ -50,7 +50,8 @@ const WORDS: [&str; 10] = [
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 ];
 
-/// A tokenizer aligns words or says why not; labels lie inside, and no id is above the largest.
+/// A tokenizer aligns words or returns an error; labels are inside the sentence, and no id is above the
+/// largest.
 fn align(aligner: Aligner) {
     let largest = aligner.largest_id();
     let options = AlignOptions { max_length: 16, stride: Some(1), ..AlignOptions::default() };
@@ -89,7 +90,7 @@ pub(crate) fn vocabulary(data: &[u8]) {
 const CONFIG: &str = r#"{"model_type":"distilbert","vocab_size":7,"dim":4,"n_layers":2,"n_heads":2,"hidden_dim":8,
     "max_position_embeddings":5}"#;
 
-/// Asks for every parameter in the weights.
+/// Reads every parameter in the weights.
 fn weights(weights: &Checkpoint) {
     let config = EncoderConfig::parse(CONFIG, "config.json").expect("a config");
     let complete = weights.check(&config).is_ok();
@@ -151,7 +152,7 @@ pub(crate) fn shards(data: &[u8]) {
     }
 }
 
-/// A safetensors file with this header, and as many bytes as its last tensor needs.
+/// Returns a safetensors file with this header, and as many bytes as its last tensor needs.
 fn shard(header: &Value) -> Vec<u8> {
     let tensors = header.as_object().into_iter().flat_map(|tensors| tensors.values());
     let end = tensors.filter_map(|about| about["data_offsets"][1].as_u64()).max().unwrap_or(0);
@@ -160,7 +161,7 @@ fn shard(header: &Value) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &values].concat()
 }
 
-/// A cell's checkpoint, sealed as on disk: what is read is written and read again.
+/// A cell's checkpoint, sealed as on disk, survives writing and reading.
 pub(crate) fn checkpoint(data: &[u8]) {
     let sealed = [data, &seal(data)].concat();
     let inside = unseal(&sealed).expect("it was sealed");

@@ -98,7 +98,7 @@ const TEXTS: [&str; 24] = [
     "\u{10ffff}",
 ];
 
-/// An input like this one, or nothing where it has not the shape.
+/// Returns an input like this one, or nothing if it has not the shape.
 #[must_use]
 pub fn mutate(shape: Shape, data: &[u8], seed: u32) -> Option<Vec<u8>> {
     let mut draw = Draw(u64::from(seed));
@@ -207,7 +207,7 @@ const HEADERS: [Header; 4] = [
     Header { signature: *b"PK\x05\x06", fields: &[(4, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2)] },
 ];
 
-/// Parts of names that lead elsewhere, are hidden, or mean datasets.
+/// Parts of names that lead outside, are hidden, or belong to datasets.
 const NAME_PARTS: [&[u8]; 8] = [b"../", b"/", b"\\", b".", b"\0", b"README", b".conllu", b".tsv"];
 
 /// Changes a field of an entry, a name, or which entries the list has.
@@ -322,7 +322,7 @@ fn nodes(value: &Value) -> usize {
     }
 }
 
-/// The node of this number, in the order of the text.
+/// Returns the node of this number, in the order of the text.
 fn node(value: &mut Value, number: usize) -> &mut Value {
     if number == 0 {
         return value;

@@ -1,8 +1,8 @@
-//! What a person writes: plans, overrides on the command line, names of policies, published figures.
+//! Input written by people: plans, overrides on the command line, names of policies, published figures.
 
 use frostline_record::{Plan, Policy, Reference};
 
-/// As many cells of a plan are looked at.
+/// Maximum number of a plan's cells that are checked.
 const CELLS: usize = 1000;
 
 /// A plan that every override is applied to.
@@ -42,7 +42,7 @@ fn cells(plan: &Plan) {
     assert_eq!(*plan, again, "the plan changed when it was stored");
 }
 
-/// A policy that is read has the name it was given, and fits an encoder or says why not.
+/// A parsed policy keeps its name, and fits an encoder or gives the reason why not.
 pub(crate) fn policy(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(policy) = Policy::parse(text) else { return };

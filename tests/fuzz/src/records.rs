@@ -53,7 +53,7 @@ pub(crate) fn record(data: &[u8]) {
     assert_eq!(again, record, "a record changed when it was stored");
 }
 
-/// `sweep.json`: a sweep that is read can be reported, without records and with that of its cell.
+/// `sweep.json`: a parsed sweep can be reported, without records and with its cell's record.
 pub(crate) fn sweep(data: &[u8]) {
     let folder = folder("sweep", "sweep.json", data);
     let Ok(sweep) = Sweep::read(&folder) else { return };

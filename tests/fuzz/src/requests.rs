@@ -1,4 +1,4 @@
-//! What strangers send to the live page.
+//! Requests of clients to the live page.
 
 use std::fs;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// The token without which the second server answers nothing.
 const TOKEN: &str = "0123abcd";
 
-/// What no answer may contain: the contents of a file next to `sweep.json`.
+/// Text that no answer may contain: the contents of a file next to `sweep.json`.
 const SECRET: &str = "lies in the folder and is not served";
 
 /// Servers of one sweep: without and with a token.
@@ -22,8 +22,8 @@ static SERVERS: LazyLock<[Exchange; 2]> = LazyLock::new(|| {
     [None, Some(TOKEN)].map(|token| Exchange::open(folder.path(), token).expect("a server"))
 });
 
-/// The bytes of a connection: what is answered is HTTP, nothing is answered to a request without the name of a host that
-/// the server has, or without the token, and no other file is sent.
+/// The bytes of a connection: every answer is HTTP, a request without a known host name or without the token
+/// gets no content, and no other file is sent.
 pub(crate) fn http(data: &[u8]) {
     let sent = String::from_utf8_lossy(data);
     for (server, token) in SERVERS.iter().zip([None, Some(TOKEN)]) {
@@ -40,7 +40,7 @@ pub(crate) fn http(data: &[u8]) {
     }
 }
 
-/// Whether there is `localhost` or an address, with or without a port.
+/// Returns whether there is `localhost` or an address, with or without a port.
 fn names_host(sent: &str) -> bool {
     let is_part = |sign: char| sign.is_ascii_alphanumeric() || sign == '.' || sign == ':';
     let is_host = |text: &str| text == "localhost" || text.parse::<IpAddr>().is_ok();

@@ -2,25 +2,25 @@
 //!
 //! # To add a reader of files
 //!
-//! It opens them through `frostline-files`, with a largest size that is a constant beside it and a row in
+//! It opens them through `frostline-files`, with a maximum size, which is a constant next to it and a row in
 //! `docs/limits.md`. A function in `tests/fuzz/src` calls it on any bytes; its row is in `target.rs`, its first
 //! inputs are in `tests/fuzz/corpus`.
 
 use crate::{archives, folders, models, plans, records, requests, texts};
 
-/// A reader of files from elsewhere, as the commands call it.
+/// A reader of foreign files, called as in the commands.
 pub struct Target {
-    /// Its name, and that of its folders in `corpus` and `regressions`.
+    /// The name of the target and of its folders in `corpus` and `regressions`.
     pub name: &'static str,
     /// Reads an input. It panics if a property does not hold.
     pub run: fn(&[u8]),
-    /// What its inputs look like, for mutations that keep them well-formed.
+    /// The form of the inputs, for mutations that keep them well-formed.
     pub shape: Shape,
     /// The longest input that is made, in bytes.
     pub longest: usize,
 }
 
-/// What an input looks like.
+/// The form of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Lines of columns, separated by tabs.

@@ -69,7 +69,7 @@ pub(crate) fn text(data: &[u8]) {
     }
 }
 
-/// The text that rows stand for. It panics if `check` would refuse them.
+/// Returns the text of rows. It panics if `check` would reject them.
 fn spelled(conllu: &[u8]) -> String {
     let mut text = String::new();
     for sentence in read_lenient(conllu, Checks::default()) {
@@ -87,7 +87,7 @@ fn spelled(conllu: &[u8]) -> String {
     text
 }
 
-/// The scanner accepts a line where the grammar does, with the same columns; the order of rows aside.
+/// The scanner accepts the same lines as the grammar, with the same columns; the order of rows is ignored.
 pub(crate) fn row(data: &[u8]) {
     let line = data.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let Ok(line) = std::str::from_utf8(line) else { return };
@@ -108,7 +108,7 @@ pub(crate) fn row(data: &[u8]) {
     assert_eq!(scanned, grammar::row(line), "{line:?}");
 }
 
-/// Asks for every value of every row.
+/// Reads every value of every row.
 fn values(sentence: &Sentence<'_>) {
     let _ = (sentence.sent_id(), sentence.text());
     for row in sentence.rows() {
@@ -125,7 +125,7 @@ fn written_back(sentence: &Sentence<'_>) {
     edited.edited(sentence, |_, column| (column == Column::Upos).then_some("X")).expect("it fits");
 }
 
-/// Every sentence or its fault; entities lie inside their sentence.
+/// Reads every sentence or its fault; entities are inside their sentence.
 pub(crate) fn iob2(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for sentence in parse_iob2(text) {

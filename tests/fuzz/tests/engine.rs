@@ -28,7 +28,7 @@ extern "C" fn LLVMFuzzerInitialize(_: *const c_int, _: *const *const *const c_ch
         }
         std::process::exit(0);
     }
-    // What the first input would pay for.
+    // One-time work that would count for the first input.
     (TARGET.run)(b"");
     extern "C" fn at_exit() {
         eprintln!("stat::peak_input_bytes: {}", PEAK.load(Relaxed));
