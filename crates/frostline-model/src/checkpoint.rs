@@ -16,7 +16,7 @@ use safetensors::tensor::Metadata;
 use crate::names::sentence_name;
 use crate::{EncoderConfig, Family, ModelError, ParameterSource, hugging_face_name};
 
-/// The largest index of shards that is read; those of the largest models have a few MiB.
+/// Maximum size of an index of shards; the largest models' indexes have a few MiB.
 ///
 /// # Units
 /// Bytes.
@@ -28,8 +28,8 @@ const MOST_INDEX: u64 = 64 << 20;
 /// Bytes.
 const MOST_HEADER: u64 = 100_000_000;
 
-/// What is read of a file at once: a table of words can be large, and what was read of it is needed no longer than it takes to
-/// convert it. A multiple of every value's size.
+/// Bytes that are read of a file at once: a word table can be large, and its bytes are needed only until they
+/// are converted. The number is a multiple of every value's size.
 ///
 /// # Units
 /// Bytes.
@@ -43,7 +43,7 @@ pub struct Checkpoint {
     tensors: HashMap<String, Tensor>,
 }
 
-/// Where a tensor's values are.
+/// If a tensor's values are.
 struct Tensor {
     /// The number of its file.
     file: usize,
@@ -53,7 +53,7 @@ struct Tensor {
     bytes: Range<usize>,
 }
 
-/// A file's bytes. They are read where they are needed rather than mapped: pages of a map count as the process's own memory,
+/// A file's bytes. They are read when they are needed rather than mapped: pages of a map count as the process's own memory,
 /// and a few rows of a table touch nearly all of its pages.
 enum Bytes {
     OnDisk(File),
@@ -68,7 +68,7 @@ impl Bytes {
         }
     }
 
-    /// Some of the bytes. They are there, unless somebody else has cut the file.
+    /// Returns some of the bytes. They exist unless another program has truncated the file.
     fn get(&self, range: Range<usize>) -> io::Result<Cow<'_, [u8]>> {
         match self {
             Self::OnDisk(file) => {
@@ -80,7 +80,8 @@ impl Bytes {
         }
     }
 
-    /// What the file's header says, and where the first tensor begins. The tensors fill exactly the rest of the file.
+    /// Returns the file's header, and the start of the first tensor. The tensors fill exactly the rest of the
+    /// file.
     fn header(&self) -> io::Result<(Metadata, usize)> {
         const BEFORE: usize = size_of::<u64>();
         let all = self.len()?;
@@ -106,11 +107,12 @@ impl Bytes {
 }
 
 impl Checkpoint {
-    /// Opens `model.safetensors`, or the shards beside a `model.safetensors.index.json`.
+    /// Opens `model.safetensors`, or the shards next to a `model.safetensors.index.json`.
     ///
     /// # Errors
-    /// If a file is missing or is not a safetensors file, an index names a file outside its folder, a tensor is not in the one
-    /// shard in which the index says it is, or a PEFT adapter lies in the same folder or is among the tensors.
+    /// If a file is missing or is not a safetensors file, an index names a file outside its folder, a tensor is
+    /// not exactly in the shard named by the index, or a PEFT adapter is in the same folder or among the
+    /// tensors.
     pub fn open(path: &Path, family: Family) -> Result<Self, ModelError> {
         if let Some(adapter) =
             ADAPTERS.iter().map(|name| path.with_file_name(name)).find(|path| path.exists())
@@ -132,15 +134,14 @@ impl Checkpoint {
         Ok(weights)
     }
 
-    /// Checks that every tensor is in the shard in which the index says it is.
+    /// Checks that every tensor is in the shard named by the index.
     fn check_places(&self, files: &[PathBuf], map: &BTreeMap<String, String>) -> Result<(), ModelError> {
         let shard = |tensor: &Tensor| files[tensor.file].file_name().and_then(|name| name.to_str());
         for (name, listed) in map {
             let found = self.tensors.get(&unwrapped(name)).and_then(shard);
             if found != Some(listed) {
                 let found = found.map_or("in no shard".into(), |file| format!("in {file}"));
-                let reason =
-                    format!("it says that `{name}` is in {listed}, and it is {found}; fetch it again");
+                let reason = format!("it lists `{name}` in {listed}, but it is {found}; fetch it again");
                 return Err(ModelError::Weights { place: self.place.clone(), reason });
             }
         }
@@ -201,7 +202,7 @@ impl Checkpoint {
     /// Checks the same, and that all values are finite.
     ///
     /// # Errors
-    /// As for [`Self::check_shapes`]; also if a tensor contains NaN or infinity.
+    /// See [`Self::check_shapes`]; also if a tensor contains NaN or infinity.
     pub fn check(&self, config: &EncoderConfig) -> Result<(), ModelError> {
         self.check_shapes(config)?;
         let parameters = config.parameters(&[]);
@@ -215,7 +216,7 @@ impl Checkpoint {
         })
     }
 
-    /// The name under which a parameter is stored: with or without the family's prefix, with the older
+    /// Returns the name under which a parameter is stored: with or without the family's prefix, with the older
     /// names of LayerNorm's parameters, or with the names of a sentence head.
     fn find(&self, path: &str) -> Option<(&String, &Tensor)> {
         let (name, _) = hugging_face_name(self.family, path);
@@ -233,9 +234,9 @@ impl Checkpoint {
         names.iter().find_map(|name| self.tensors.get_key_value(name))
     }
 
-    /// The error for a parameter that is not there. It names a tensor whose name only begins otherwise.
+    /// Returns the error for a parameter that is not there. It names a tensor whose name only begins otherwise.
     fn missing(&self, name: String) -> ModelError {
-        // Of the encoder's: a head's name has no part that others lack.
+        // Only the encoder's names have this prefix.
         let bare = name.strip_prefix(self.family.name()).and_then(|rest| rest.strip_prefix('.'));
         let ends_alike = |found: &&String| {
             let before = bare.and_then(|bare| found.strip_suffix(bare));
@@ -247,7 +248,7 @@ impl Checkpoint {
         ModelError::Missing { place: self.place.clone(), name, like }
     }
 
-    /// A parameter's tensor of the expected shape, and whether it is stored transposed.
+    /// Returns a parameter's tensor of the expected shape, and whether it is stored transposed.
     fn tensor(&self, path: &str, shape: &[usize]) -> Result<(Stored<'_>, bool), ModelError> {
         let (canonical, transposed) = hugging_face_name(self.family, path);
         let (name, tensor) = self.find(path).ok_or_else(|| self.missing(canonical))?;
@@ -288,7 +289,8 @@ const UNMERGED: [&str; 10] = [
     ".prefix_encoder",
 ];
 
-/// A tensor's name without what wrappers add to it: `module._orig_mod.bert.pooler.dense.bias` is `bert.pooler.dense.bias`.
+/// Returns a tensor's name without the prefixes of wrappers: `module._orig_mod.bert.pooler.dense.bias` is
+/// `bert.pooler.dense.bias`.
 fn unwrapped(name: &str) -> String {
     let parts = name.split('.').filter(|part| !WRAPPERS.contains(part));
     let name = parts.collect::<Vec<_>>().join(".");
@@ -305,7 +307,7 @@ struct Stored<'a> {
     name: &'a str,
     dtype: Dtype,
     file: &'a Bytes,
-    /// Where they are in the file.
+    /// If they are in the file.
     bytes: Range<usize>,
 }
 
@@ -321,7 +323,7 @@ impl Stored<'_> {
         }
     }
 
-    /// All values.
+    /// Returns all values.
     ///
     /// # Errors
     /// If they are of another type than f32, f16 or bf16, one is NaN or infinite, or the file cannot be read.
@@ -364,7 +366,7 @@ impl Stored<'_> {
 
 impl ParameterSource for Checkpoint {
     fn has(&self, path: &str) -> bool {
-        // RoBERTa's sentence heads have a layer of their own instead of the pooler.
+        // RoBERTa's sentence heads have a separate layer instead of the pooler.
         let unused = self.family == Family::Roberta && path.starts_with("pooler.");
         !unused && self.find(path).is_some()
     }
@@ -389,7 +391,7 @@ impl ParameterSource for Checkpoint {
     }
 }
 
-/// The first fault in the order of what is read, whichever thread finds one first.
+/// Returns the first fault in reading order, independent of the thread that finds one first.
 fn first_fault(read: impl IndexedParallelIterator<Item = Result<(), ModelError>>) -> Result<(), ModelError> {
     read.find_first(Result::is_err).unwrap_or(Ok(()))
 }
@@ -421,7 +423,7 @@ fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<()> {
     }
 }
 
-/// The transpose of a row-major matrix.
+/// Returns the transpose of a row-major matrix.
 pub(crate) fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     /// Columns that are read together: a line of the cache.
     const TOGETHER: usize = 16;
@@ -445,7 +447,7 @@ fn on_disk(path: &Path) -> Result<Bytes, ModelError> {
     Ok(Bytes::OnDisk(file))
 }
 
-/// The files that an index names, in the same folder, and the file's name for each tensor.
+/// Returns the files that an index names, in the same folder, and the file's name for each tensor.
 fn shards(index: &Path) -> Result<(Vec<PathBuf>, BTreeMap<String, String>), ModelError> {
     let fail = |reason: String| ModelError::Weights { place: index.display().to_string(), reason };
     let text = read_text(index, MOST_INDEX).map_err(|error| fail(error.reason.to_string()))?;
@@ -472,7 +474,7 @@ fn shards(index: &Path) -> Result<(Vec<PathBuf>, BTreeMap<String, String>), Mode
         matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) && !name.contains('\\')
     };
     if let Some(name) = names.iter().find(|name| !inside(name)) {
-        return Err(fail(format!("it names {name:?}, which is not a file beside it; fetch it again")));
+        return Err(fail(format!("it names {name:?}, which is not a file next to it; fetch it again")));
     }
     let files = names.into_iter().map(|name| index.with_file_name(name)).collect();
     Ok((files, map))

@@ -16,14 +16,14 @@ pub struct PeftExport<'a> {
     pub parameters: &'a BTreeMap<String, Values>,
     /// The index of the head to export.
     pub head: usize,
-    /// Its kind.
+    /// The kind of the head.
     pub kind: HeadKind,
-    /// Where `peft` finds the encoder itself: a folder or a hub id.
+    /// The encoder's place for `peft`: a folder or a hub id.
     pub encoder: &'a str,
 }
 
 impl PeftExport<'_> {
-    /// The bytes of `adapter_model.safetensors`.
+    /// Returns the bytes of `adapter_model.safetensors`.
     ///
     /// # Errors
     /// If the tensors cannot be serialised.
@@ -56,7 +56,7 @@ impl PeftExport<'_> {
         store(&tensors).map_err(fail)
     }
 
-    /// The text of `adapter_config.json`.
+    /// Returns the text of `adapter_config.json`.
     #[must_use]
     pub fn config(&self, lora: &LoraShape) -> String {
         let token = self.kind == HeadKind::Linear;
@@ -64,7 +64,7 @@ impl PeftExport<'_> {
             _ if token => None,
             Family::DistilBert => Some("pre_classifier"),
             Family::Bert => Some("pooler"),
-            // Its dense layer is part of the classifier.
+            // RoBERTa's dense layer is part of the classifier.
             Family::Roberta => None,
         };
         let saved: Vec<&str> = ["classifier"].into_iter().chain(dense).collect();
@@ -85,7 +85,7 @@ impl PeftExport<'_> {
         serde_json::to_string_pretty(&text).expect("plain data always serialises")
     }
 
-    /// A regular expression for the full names of the layers that have matrices.
+    /// Returns a regular expression for the full names of the layers that have matrices.
     fn pattern(&self, lora: &LoraShape) -> String {
         let layer = |matrix: Matrix| {
             let path = format!("encoder.blocks.0.{}.weight", matrix.name());

@@ -113,8 +113,8 @@ fn loss_and_gradients<B: Train>(name: &str, vocabulary: &Vocabulary) -> (f64, BT
     (value, gradients.found)
 }
 
-/// No gradient may be further from the reference than this share of its own norm, or of a thousandth
-/// of all gradients' norm where that is more (key biases have a true gradient of zero).
+/// Checks that no gradient is further from the reference than this share of its own norm, or of a thousandth of
+/// all gradients' norm if that is more (key biases have a true gradient of zero).
 fn gradients_agree<B: Train>(allowed: f64) {
     for name in MODELS {
         let (config, _) = open(&references().join(name));
@@ -292,7 +292,7 @@ fn a_tensor_is_in_the_one_shard_that_the_index_names() {
     }
 }
 
-/// Opens a model whose tensors have other names, with these files beside it.
+/// Opens a model whose tensors have other names, with these files next to it.
 fn renamed(rename: &dyn Fn(&str) -> Vec<String>, beside: &[&str]) -> Result<Checkpoint, String> {
     let from = references().join(MODELS[1]);
     let (config, _) = open(&from);

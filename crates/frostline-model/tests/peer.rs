@@ -48,7 +48,7 @@ fn exported_taggers_tag_the_same_in_transformers() {
     for name in ["distilbert", "bert", "roberta", "xlm-roberta"] {
         let original = references().join(name);
         let (config, weights) = open(&original);
-        // A head and tags that differ from the folder's own, none of which may be exported.
+        // A head and tags that differ from the folder's; the folder's must not be exported.
         let head = RandomInit::new(9, 0.5);
         let tags: Vec<String> = ["A", "B", "_", "D-x", "E", "F", "G"].map(String::from).into();
         let vocabulary = Vocabulary::full(config.vocabulary);
@@ -91,7 +91,7 @@ fn exported_taggers_tag_the_same_in_transformers() {
     }
 }
 
-/// The model without any row of its word table: an export then takes all rows from the source.
+/// Returns the model without any row of its word table: an export then takes all rows from the source.
 fn without_words(model: &Network<Flex>) -> Network<Flex> {
     let mut model = model.clone();
     let width = model.heads[0].classifier.weight.dims()[0];

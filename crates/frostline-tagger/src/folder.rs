@@ -26,7 +26,7 @@ struct Candidate {
     saved: Option<SavedModel>,
 }
 
-/// Finds the model of a task; without one, that of the headline task.
+/// Finds the model of a task, or of the headline task if none is given.
 pub(crate) fn find(folder: &Path, task: Option<&str>) -> Result<Found> {
     let all = candidates(folder)?;
     let chosen = match task {
@@ -64,7 +64,7 @@ pub(crate) fn find(folder: &Path, task: Option<&str>) -> Result<Found> {
     Ok(Found { model, saved: chosen.saved.clone() })
 }
 
-/// The models in a folder, at least one. The headline task's comes first.
+/// Returns the models in a folder, at least one. The headline task's comes first.
 fn candidates(folder: &Path) -> Result<Vec<Candidate>> {
     let shown = folder.display();
     let entries =
@@ -100,7 +100,7 @@ fn candidates(folder: &Path) -> Result<Vec<Candidate>> {
 }
 
 impl Candidate {
-    /// The tasks that share its head; empty where `frostline.json` is missing.
+    /// Returns the tasks that share the model's head; empty if `frostline.json` is missing.
     fn tasks(&self) -> Vec<&str> {
         match &self.saved {
             Some(saved) => saved.tasks.keys().map(String::as_str).collect(),

@@ -54,8 +54,8 @@ pub struct Options {
     /// The precision of linear layers. By default as in training if Frostline saved the model,
     /// otherwise f32.
     pub precision: Option<Precision>,
-    /// `flex`, `amx`, `ndarray`, `cuda` or `wgpu`, if this build has it, or `auto`, the fastest that can compute here; by default
-    /// the first one that the build has.
+    /// The backend: `flex`, `amx`, `ndarray`, `cuda` or `wgpu`, if this build contains it, or `auto`, the
+    /// fastest on this machine; by default the first backend of the build.
     pub backend: Option<String>,
     /// The number of threads; by default one per core.
     pub threads: Option<usize>,
@@ -64,18 +64,18 @@ pub struct Options {
 /// A word's predicted tag.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer<'a> {
-    /// The most probable label; [`NO_TAG`] where the tokenizer produces no subword for the word.
+    /// The most probable label; [`NO_TAG`] if the tokenizer produces no subword for the word.
     pub tag: &'a str,
-    /// The probability that the model gives it; 0 where there is no tag.
+    /// The probability that the model gives it; 0 if there is no tag.
     pub probability: f32,
 }
 
-/// Words of a sentence: those to tag, and their context.
+/// Words of a sentence: the words to tag, and their context.
 #[derive(Clone, Debug)]
 pub struct Part<'a> {
     /// The words of the part and of the context before and after it.
     pub words: Vec<&'a str>,
-    /// Which of them are to be tagged.
+    /// The range of words to tag.
     pub own: Range<usize>,
 }
 
@@ -102,7 +102,7 @@ impl Tagger {
     /// Opens a tagger with options that override the settings stored in its folder.
     ///
     /// # Errors
-    /// As for [`Self::load`]; also a [`ModelMismatch`] if an option does not fit the model.
+    /// See [`Self::load`]; also a [`ModelMismatch`] if an option does not fit the model.
     pub fn open(folder: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let Found { model, saved } = folder::find(folder.as_ref(), options.task.as_deref())?;
         model.check_names()?;
@@ -133,11 +133,11 @@ impl Tagger {
         Ok(Self { place, labels: model.tags, saved, aligner, encoder: model.config, engine, pool })
     }
 
-    /// Tags one sentence: one tag per word, [`NO_TAG`] where the tokenizer produces no subword.
+    /// Tags one sentence: one tag per word, [`NO_TAG`] if the tokenizer produces no subword.
     ///
-    /// A sentence that is longer than the model's maximum is read in overlapping windows, and each
-    /// word is tagged in the window that gives it the widest context. A sentence of more than
-    /// [`PART_WORDS`] words is cut into windows part by part.
+    /// A sentence that is longer than the model's maximum is read in overlapping windows, and each word is
+    /// tagged in the window that gives it the widest context. A sentence of more than [`PART_WORDS`] words is
+    /// cut into windows in parts.
     ///
     /// # Errors
     /// If a word cannot be tokenized.
@@ -172,14 +172,14 @@ impl Tagger {
         Ok(answers)
     }
 
-    /// How many words of its sentence a part needs on either side: those that a window can have.
+    /// Returns the number of context words that a part needs on either side: as many as a window can contain.
     #[must_use]
     pub fn context(&self) -> usize {
         self.aligner.options().max_length
     }
 
-    /// The probability of every label for each word of a sentence, in the order of
-    /// [`Self::labels`]; empty where the tokenizer produces no subword for the word.
+    /// Returns the probability of every label for each word of a sentence, in the order of [`Self::labels`];
+    /// empty if the tokenizer produces no subword for the word.
     ///
     /// # Errors
     /// If a word cannot be tokenized.
@@ -189,31 +189,31 @@ impl Tagger {
         Ok(all)
     }
 
-    /// All labels, in the model's order.
+    /// Returns all labels, in the model's order.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels
     }
 
-    /// The metadata that Frostline saved with the model; `None` where another program saved it.
+    /// Returns the metadata that Frostline saved with the model; `None` if another program saved it.
     #[must_use]
     pub fn saved(&self) -> Option<&SavedModel> {
         self.saved.as_ref()
     }
 
-    /// The encoder's configuration.
+    /// Returns the encoder's configuration.
     #[must_use]
     pub fn encoder(&self) -> &EncoderConfig {
         &self.encoder
     }
 
-    /// The aligner, which splits words into subwords.
+    /// Returns the aligner, which splits words into subwords.
     #[must_use]
     pub fn aligner(&self) -> &Aligner {
         &self.aligner
     }
 
-    /// The folder of the model itself.
+    /// Returns the folder of the model itself.
     #[must_use]
     pub fn place(&self) -> &Path {
         &self.place
@@ -237,7 +237,7 @@ impl Tagger {
         })
     }
 
-    /// The parts, with long ones cut further.
+    /// Returns the parts, with long ones cut further.
     fn slices<'a>(&self, parts: &'a [Part<'a>]) -> impl Iterator<Item = Slice<'a>> + use<'a> {
         let context = self.context();
         parts.iter().enumerate().flat_map(move |(part, Part { words, own })| {
@@ -281,7 +281,7 @@ impl Tagger {
         Ok(())
     }
 
-    /// The windows of subwords that label an own word of a slice.
+    /// Returns the windows of subwords that label an own word of a slice.
     fn windows(&self, slices: &[Slice<'_>]) -> Result<Vec<Window>> {
         let aligned: Vec<_> = slices
             .par_iter()
@@ -321,7 +321,7 @@ impl std::fmt::Debug for Tagger {
 struct Slice<'a> {
     /// The index of the part that it belongs to.
     part: usize,
-    /// Where its words begin among those of the part.
+    /// Index of the slice's first word in the part.
     first: usize,
     words: &'a [&'a str],
     /// Which of the words are its own.
@@ -331,7 +331,7 @@ struct Slice<'a> {
 }
 
 impl Slice<'_> {
-    /// The error of a word, whose place is counted from the part's first word.
+    /// Returns the error of a word, whose place is counted from the part's first word.
     fn failed(&self, mut error: AlignError) -> SentenceError {
         if let AlignError::Word { word, .. } = &mut error {
             *word += self.first;
@@ -340,7 +340,7 @@ impl Slice<'_> {
     }
 }
 
-/// The slices in groups that have [`GROUP_WORDS`] words or little more.
+/// Returns the slices in groups that have [`GROUP_WORDS`] words or little more.
 fn groups<'a, 'b>(slices: &'a [Slice<'b>]) -> impl Iterator<Item = &'a [Slice<'b>]> {
     let mut rest = slices;
     std::iter::from_fn(move || {
@@ -365,7 +365,7 @@ fn whole<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Part<
     sentences.iter().map(part).collect()
 }
 
-/// The index of the highest logit; the first of several equal ones.
+/// Returns the index of the highest logit; the first of several equal ones.
 fn best(logits: &[f32]) -> usize {
     let mut best = 0;
     for (label, value) in logits.iter().enumerate() {
@@ -376,7 +376,7 @@ fn best(logits: &[f32]) -> usize {
     best
 }
 
-/// The softmax of the logits.
+/// Returns the softmax of the logits.
 fn probabilities(logits: &[f32]) -> Vec<f32> {
     let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let powers: Vec<f64> = logits.iter().map(|&value| f64::from(value - top).exp()).collect();
