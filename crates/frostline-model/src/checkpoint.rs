@@ -82,7 +82,7 @@ impl Bytes {
 
     /// Returns the file's header, and the start of the first tensor. The tensors fill exactly the rest of the
     /// file.
-    fn header(&self) -> io::Result<(Metadata, usize)> {
+    fn read_header(&self) -> io::Result<(Metadata, usize)> {
         const BEFORE: usize = size_of::<u64>();
         let all = self.len()?;
         if all < BEFORE as u64 {
@@ -127,7 +127,7 @@ impl Checkpoint {
         if path.extension().is_none_or(|extension| extension != "json") {
             return Self::index(vec![on_disk(path)?], family, path.display().to_string());
         }
-        let (files, map) = shards(path)?;
+        let (files, map) = read_index(path)?;
         let opened = files.iter().map(|file| on_disk(file)).collect::<Result<Vec<_>, _>>()?;
         let weights = Self::index(opened, family, path.display().to_string())?;
         weights.check_places(&files, &map)?;
@@ -138,7 +138,7 @@ impl Checkpoint {
     fn check_places(&self, files: &[PathBuf], map: &BTreeMap<String, String>) -> Result<(), ModelError> {
         let shard = |tensor: &Tensor| files[tensor.file].file_name().and_then(|name| name.to_str());
         for (name, listed) in map {
-            let found = self.tensors.get(&unwrapped(name)).and_then(shard);
+            let found = self.tensors.get(&strip_wrappers(name)).and_then(shard);
             if found != Some(listed) {
                 let found = found.map_or("in no shard".into(), |file| format!("in {file}"));
                 let reason = format!("it lists `{name}` in {listed}, but it is {found}; fetch it again");
@@ -159,7 +159,7 @@ impl Checkpoint {
     fn index(files: Vec<Bytes>, family: Family, place: String) -> Result<Self, ModelError> {
         let mut tensors = HashMap::new();
         for (number, file) in files.iter().enumerate() {
-            let (about, start) = file.header().map_err(|error| ModelError::Weights {
+            let (about, start) = file.read_header().map_err(|error| ModelError::Weights {
                 place: place.clone(),
                 reason: format!("not a safetensors file ({error}); fetch it again"),
             })?;
@@ -167,7 +167,7 @@ impl Checkpoint {
                 let (from, to) = about.data_offsets;
                 let bytes = start + from..start + to;
                 let tensor = Tensor { file: number, dtype: about.dtype, shape: about.shape.clone(), bytes };
-                let name = unwrapped(&name);
+                let name = strip_wrappers(&name);
                 if let Some(part) = UNMERGED.iter().find(|part| name.contains(**part)) {
                     let part = part.trim_matches('.');
                     let reason = format!(
@@ -196,7 +196,7 @@ impl Checkpoint {
     /// If a tensor is missing or has another shape or type; the error names the first one.
     pub fn check_shapes(&self, config: &EncoderConfig) -> Result<(), ModelError> {
         let parameters = config.parameters(&[]);
-        parameters.iter().try_for_each(|(path, shape)| self.tensor(path, shape)?.0.check_type())
+        parameters.iter().try_for_each(|(path, shape)| self.stored_tensor(path, shape)?.0.check_type())
     }
 
     /// Checks the same, and that all values are finite.
@@ -207,10 +207,10 @@ impl Checkpoint {
         self.check_shapes(config)?;
         let parameters = config.parameters(&[]);
         parameters.iter().try_for_each(|(path, shape)| {
-            let (stored, _) = self.tensor(path, shape)?;
-            let pieces: Vec<_> = pieces(stored.bytes.len()).collect();
+            let (stored, _) = self.stored_tensor(path, shape)?;
+            let pieces: Vec<_> = split_into_pieces(stored.bytes.len()).collect();
             first_fault(pieces.into_par_iter().map(|piece| {
-                let mut values = vec![0.0; piece.len() / stored.width()];
+                let mut values = vec![0.0; piece.len() / stored.bytes_per_value()];
                 stored.read(piece, &mut values)
             }))
         })
@@ -218,7 +218,7 @@ impl Checkpoint {
 
     /// Returns the name under which a parameter is stored: with or without the family's prefix, with the older
     /// names of LayerNorm's parameters, or with the names of a sentence head.
-    fn find(&self, path: &str) -> Option<(&String, &Tensor)> {
+    fn find_stored(&self, path: &str) -> Option<(&String, &Tensor)> {
         let (name, _) = hugging_face_name(self.family, path);
         let bare = name.split_once('.').map(|(_, rest)| rest.to_string()).unwrap_or_default();
         let old = |name: &str| {
@@ -235,7 +235,7 @@ impl Checkpoint {
     }
 
     /// Returns the error for a parameter that is not there. It names a tensor whose name only begins otherwise.
-    fn missing(&self, name: String) -> ModelError {
+    fn missing_parameter(&self, name: String) -> ModelError {
         // Only the encoder's names have this prefix.
         let bare = name.strip_prefix(self.family.name()).and_then(|rest| rest.strip_prefix('.'));
         let ends_alike = |found: &&String| {
@@ -249,9 +249,9 @@ impl Checkpoint {
     }
 
     /// Returns a parameter's tensor of the expected shape, and whether it is stored transposed.
-    fn tensor(&self, path: &str, shape: &[usize]) -> Result<(Stored<'_>, bool), ModelError> {
+    fn stored_tensor(&self, path: &str, shape: &[usize]) -> Result<(Stored<'_>, bool), ModelError> {
         let (canonical, transposed) = hugging_face_name(self.family, path);
-        let (name, tensor) = self.find(path).ok_or_else(|| self.missing(canonical))?;
+        let (name, tensor) = self.find_stored(path).ok_or_else(|| self.missing_parameter(canonical))?;
         let mut expected = shape.to_vec();
         if transposed {
             expected.reverse();
@@ -291,7 +291,7 @@ const UNMERGED: [&str; 10] = [
 
 /// Returns a tensor's name without the prefixes of wrappers: `module._orig_mod.bert.pooler.dense.bias` is
 /// `bert.pooler.dense.bias`.
-fn unwrapped(name: &str) -> String {
+fn strip_wrappers(name: &str) -> String {
     let parts = name.split('.').filter(|part| !WRAPPERS.contains(part));
     let name = parts.collect::<Vec<_>>().join(".");
     let mut rest = name.as_str();
@@ -316,10 +316,9 @@ impl Stored<'_> {
     fn check_type(&self) -> Result<(), ModelError> {
         match self.dtype {
             Dtype::F32 | Dtype::F16 | Dtype::BF16 => Ok(()),
-            other => {
-                Err(self
-                    .fault(format!("has values of type {other:?}, expected F32, F16 or BF16; convert it")))
-            }
+            other => Err(self.tensor_fault(format!(
+                "has values of type {other:?}, expected F32, F16 or BF16; convert it"
+            ))),
         }
     }
 
@@ -329,37 +328,38 @@ impl Stored<'_> {
     /// If they are of another type than f32, f16 or bf16, one is NaN or infinite, or the file cannot be read.
     fn values(&self) -> Result<Vec<f32>, ModelError> {
         self.check_type()?;
-        let mut values = vec![0.0; self.bytes.len() / self.width()];
-        let pieces: Vec<_> = pieces(self.bytes.len()).zip(values.chunks_mut(PIECE / self.width())).collect();
+        let mut values = vec![0.0; self.bytes.len() / self.bytes_per_value()];
+        let pieces: Vec<_> = split_into_pieces(self.bytes.len())
+            .zip(values.chunks_mut(PIECE / self.bytes_per_value()))
+            .collect();
         first_fault(pieces.into_par_iter().map(|(piece, values)| self.read(piece, values)))?;
         Ok(values)
     }
 
     /// Bytes of a value.
-    fn width(&self) -> usize {
+    fn bytes_per_value(&self) -> usize {
         if self.dtype == Dtype::F32 { size_of::<f32>() } else { size_of::<u16>() }
     }
 
     /// The values in some of the tensor's bytes, as many as these bytes hold.
     fn read(&self, of: Range<usize>, values: &mut [f32]) -> Result<(), ModelError> {
         let bytes = self.file.get(self.bytes.start + of.start..self.bytes.start + of.end);
-        let bytes = bytes.map_err(|error| self.fault(format!("cannot be read: {error}")))?;
+        let bytes = bytes.map_err(|error| self.tensor_fault(format!("cannot be read: {error}")))?;
         match self.dtype {
-            Dtype::F32 => convert(&bytes, values, f32::from_le_bytes),
-            Dtype::F16 => convert(&bytes, values, |two| f16::from_le_bytes(two).to_f32()),
+            Dtype::F32 => convert_bytes(&bytes, values, f32::from_le_bytes),
+            Dtype::F16 => convert_bytes(&bytes, values, |two| f16::from_le_bytes(two).to_f32()),
             // BF16: there is no other.
-            _ => convert(&bytes, values, |two| bf16::from_le_bytes(two).to_f32()),
+            _ => convert_bytes(&bytes, values, |two| bf16::from_le_bytes(two).to_f32()),
         }
         match values.iter().find(|value| !value.is_finite()) {
             None => Ok(()),
-            Some(value) => {
-                Err(self
-                    .fault(format!("contains {value}; the weights are damaged or their training diverged")))
-            }
+            Some(value) => Err(self.tensor_fault(format!(
+                "contains {value}; the weights are damaged or their training diverged"
+            ))),
         }
     }
 
-    fn fault(&self, reason: String) -> ModelError {
+    fn tensor_fault(&self, reason: String) -> ModelError {
         ModelError::Weights { place: self.place.into(), reason: format!("`{}` {reason}", self.name) }
     }
 }
@@ -368,17 +368,17 @@ impl ParameterSource for Checkpoint {
     fn has(&self, path: &str) -> bool {
         // RoBERTa's sentence heads have a separate layer instead of the pooler.
         let unused = self.family == Family::Roberta && path.starts_with("pooler.");
-        !unused && self.find(path).is_some()
+        !unused && self.find_stored(path).is_some()
     }
 
     fn values(&self, path: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        let (stored, transposed) = self.tensor(path, shape)?;
+        let (stored, transposed) = self.stored_tensor(path, shape)?;
         let values = stored.values()?;
         Ok(if transposed { transpose(&values, shape[1], shape[0]) } else { values })
     }
 
     fn rows(&self, path: &str, shape: [usize; 2], rows: &[u32]) -> Result<Vec<f32>, ModelError> {
-        let (stored, _) = self.tensor(path, &shape)?;
+        let (stored, _) = self.stored_tensor(path, &shape)?;
         stored.check_type()?;
         let width = stored.bytes.len() / shape[0].max(1);
         let mut out = vec![0.0; rows.len() * shape[1]];
@@ -397,11 +397,11 @@ fn first_fault(read: impl IndexedParallelIterator<Item = Result<(), ModelError>>
 }
 
 /// So many bytes in pieces.
-fn pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
+fn split_into_pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
     (0..bytes).step_by(PIECE).map(move |from| from..bytes.min(from + PIECE))
 }
 
-fn convert<const N: usize>(bytes: &[u8], values: &mut [f32], of: impl Fn([u8; N]) -> f32) {
+fn convert_bytes<const N: usize>(bytes: &[u8], values: &mut [f32], of: impl Fn([u8; N]) -> f32) {
     values.iter_mut().zip(bytes.as_chunks().0).for_each(|(value, bytes)| *value = of(*bytes));
 }
 
@@ -448,7 +448,7 @@ fn on_disk(path: &Path) -> Result<Bytes, ModelError> {
 }
 
 /// Returns the files that an index names, in the same folder, and the file's name for each tensor.
-fn shards(index: &Path) -> Result<(Vec<PathBuf>, BTreeMap<String, String>), ModelError> {
+fn read_index(index: &Path) -> Result<(Vec<PathBuf>, BTreeMap<String, String>), ModelError> {
     let fail = |reason: String| ModelError::Weights { place: index.display().to_string(), reason };
     let text = read_text(index, MOST_INDEX).map_err(|error| fail(error.reason.to_string()))?;
     let file: serde_json::Value =

@@ -99,13 +99,13 @@ struct DistilBertFile {
     n_heads: usize,
     hidden_dim: usize,
     max_position_embeddings: usize,
-    #[serde(default = "tenth")]
+    #[serde(default = "default_dropout_rate")]
     dropout: f64,
-    #[serde(default = "tenth")]
+    #[serde(default = "default_dropout_rate")]
     attention_dropout: f64,
-    #[serde(default = "fiftieth")]
+    #[serde(default = "default_initializer_range")]
     initializer_range: f64,
-    #[serde(default = "gelu")]
+    #[serde(default = "default_activation")]
     activation: String,
 }
 
@@ -119,36 +119,36 @@ struct BertFile {
     intermediate_size: usize,
     max_position_embeddings: usize,
     type_vocab_size: usize,
-    #[serde(default = "tiny")]
+    #[serde(default = "default_norm_eps")]
     layer_norm_eps: f64,
-    #[serde(default = "tenth")]
+    #[serde(default = "default_dropout_rate")]
     hidden_dropout_prob: f64,
-    #[serde(default = "tenth")]
+    #[serde(default = "default_dropout_rate")]
     attention_probs_dropout_prob: f64,
-    #[serde(default = "fiftieth")]
+    #[serde(default = "default_initializer_range")]
     initializer_range: f64,
-    #[serde(default = "gelu")]
+    #[serde(default = "default_activation")]
     hidden_act: String,
-    #[serde(default = "absolute")]
+    #[serde(default = "default_position_type")]
     position_embedding_type: String,
     #[serde(default)]
     is_decoder: bool,
     pad_token_id: Option<usize>,
 }
 
-fn tenth() -> f64 {
+fn default_dropout_rate() -> f64 {
     0.1
 }
-fn fiftieth() -> f64 {
+fn default_initializer_range() -> f64 {
     0.02
 }
-fn tiny() -> f64 {
+fn default_norm_eps() -> f64 {
     1e-12
 }
-fn gelu() -> String {
+fn default_activation() -> String {
     "gelu".into()
 }
-fn absolute() -> String {
+fn default_position_type() -> String {
     "absolute".into()
 }
 
@@ -275,14 +275,14 @@ impl EncoderConfig {
                 self.hidden, self.heads
             ));
         }
-        match self.count() {
+        match self.count_parameters() {
             Some(0..=MOST_PARAMETERS) => Ok(()),
             _ => Err(format!("its sizes make more than {MOST_PARAMETERS} parameters")),
         }
     }
 
     /// Returns the number of parameters of the encoder without extras; `None` if it is above 2⁶⁴.
-    fn count(&self) -> Option<u64> {
+    fn count_parameters(&self) -> Option<u64> {
         let [h, inner] = [self.hidden as u64, self.intermediate as u64];
         let rows = (self.vocabulary as u64).checked_add(self.positions as u64)?;
         let rows = rows.checked_add(self.token_types as u64)?;
@@ -350,6 +350,6 @@ mod tests {
         let config = parse("num_hidden_layers", 3).expect("a config");
         let all = config.parameters(&[]);
         let sum: usize = all.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
-        assert_eq!(config.count(), Some(sum as u64));
+        assert_eq!(config.count_parameters(), Some(sum as u64));
     }
 }

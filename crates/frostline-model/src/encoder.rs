@@ -109,7 +109,7 @@ impl<B: Kernels> Block<B> {
     ) -> Tensor<B, 2> {
         let linear = |part: &Linear<B>, x| part.forward(x, precision);
         let layers = [&self.query, &self.key, &self.value];
-        let context = match layers.map(Linear::plain) {
+        let context = match layers.map(Linear::weight_and_bias) {
             [Some(query), Some(key), Some(value)] => {
                 let layers = [query, key, value];
                 B::k_self_attention(x.clone(), layers, config.heads, pack, drop.attention, precision)
@@ -158,11 +158,11 @@ impl<B: Kernels> Encoder<B> {
         let word = source.rows("encoder.embeddings.word", [config.vocabulary, h], vocabulary.rows())?;
         let token_type = match config.token_types {
             0 => None,
-            rows => Some(b.tensor("encoder.embeddings.token_type", [rows, h])?),
+            rows => Some(b.stored_tensor("encoder.embeddings.token_type", [rows, h])?),
         };
         let embeddings = Embeddings {
             word: b.parameter(word, [vocabulary.rows().len(), h]),
-            position: b.tensor("encoder.embeddings.position", [config.positions, h])?,
+            position: b.stored_tensor("encoder.embeddings.position", [config.positions, h])?,
             token_type,
             norm: b.norm("encoder.embeddings.norm", h)?,
         };

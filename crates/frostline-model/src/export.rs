@@ -60,7 +60,8 @@ impl HuggingFaceExport<'_> {
             };
             tensors.push((name, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect()));
         }
-        store(&tensors).map_err(|error| ModelError::Weights { place: place(), reason: error.to_string() })
+        safetensors_file(&tensors)
+            .map_err(|error| ModelError::Weights { place: place(), reason: error.to_string() })
     }
 
     /// Returns the full word table: the trained rows, and all others with their weight decay.
@@ -121,7 +122,7 @@ pub(crate) fn stored_name(
 }
 
 /// Returns a safetensors file of f32 tensors: name, shape and bytes of each.
-pub(crate) fn store(
+pub(crate) fn safetensors_file(
     tensors: &[(String, Vec<usize>, Vec<u8>)],
 ) -> Result<Vec<u8>, safetensors::SafeTensorError> {
     let mut views = Vec::with_capacity(tensors.len());

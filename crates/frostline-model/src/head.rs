@@ -73,14 +73,14 @@ impl HeadShape {
     #[must_use]
     pub fn source_of(&self, part: &str, encoder: &dyn ParameterSource) -> (String, bool) {
         let (layer, kind) = part.split_once('.').unwrap_or((part, ""));
-        match self.dense(encoder).filter(|_| layer == "dense") {
+        match self.dense_path(encoder).filter(|_| layer == "dense") {
             Some((path, of_encoder)) => (format!("{path}.{kind}"), of_encoder),
             None => (format!("{}.{kind}", self.name), false),
         }
     }
 
     /// Returns the path of the layer before the classifier, and whether it comes from the encoder's source.
-    pub(crate) fn dense(&self, encoder: &dyn ParameterSource) -> Option<(String, bool)> {
+    pub(crate) fn dense_path(&self, encoder: &dyn ParameterSource) -> Option<(String, bool)> {
         match self.kind {
             HeadKind::Linear => None,
             HeadKind::Pooler if encoder.has("pooler.weight") => Some(("pooler".into(), true)),

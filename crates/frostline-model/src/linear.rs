@@ -94,7 +94,7 @@ impl<B: Backend> Builder<'_, B> {
 
 impl<B: Kernels> Linear<B> {
     /// Returns the weight and the bias, if these are all there is.
-    pub(crate) fn plain(&self) -> Option<(Tensor<B, 2>, Tensor<B, 1>)> {
+    pub(crate) fn weight_and_bias(&self) -> Option<(Tensor<B, 2>, Tensor<B, 1>)> {
         self.lora.is_none().then(|| (self.weight.val(), self.bias.val()))
     }
 
@@ -112,7 +112,7 @@ impl<B: Kernels> Linear<B> {
 impl<B: Kernels> Linear<B> {
     /// Returns the GELU of the layer: x \[N, in\] -> \[N, out\].
     pub(crate) fn forward_gelu(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
-        match self.plain() {
+        match self.weight_and_bias() {
             Some((weight, bias)) => B::k_linear_gelu(x, weight, bias, precision),
             None => B::k_gelu(self.forward(x, precision)),
         }
@@ -125,7 +125,7 @@ impl<B: Kernels> Linear<B> {
         add: AddNorm<'_, B>,
         precision: Precision,
     ) -> Tensor<B, 2> {
-        match self.plain() {
+        match self.weight_and_bias() {
             Some(layer) => B::k_linear_add_norm(x, layer, add, precision),
             None => add_norm(self.forward(x, precision), add),
         }

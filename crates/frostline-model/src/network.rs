@@ -133,7 +133,7 @@ impl<B: Kernels> Head<B> {
         let (name, h) = (&shape.name, config.hidden);
         let from_head = Builder { source: head, device };
         Ok(Self {
-            dense: match shape.dense(encoder) {
+            dense: match shape.dense_path(encoder) {
                 None => None,
                 Some((path, true)) => Some(Builder { source: encoder, device }.linear(&path, h, h)?),
                 Some((path, false)) => Some(from_head.linear(&path, h, h)?),

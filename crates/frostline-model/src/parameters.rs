@@ -53,7 +53,7 @@ pub fn snapshot<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, Values>
 pub fn fingerprints<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, u64> {
     let (mut all, mut read, mut numbers) = (BTreeMap::new(), Vec::new(), 0);
     let hash = |read: &mut Vec<(String, Vec<f32>)>| -> Vec<(String, u64)> {
-        std::mem::take(read).into_par_iter().map(|(path, data)| (path, fingerprint(&data))).collect()
+        std::mem::take(read).into_par_iter().map(|(path, data)| (path, hash_values(&data))).collect()
     };
     // A device's values are read by the thread that computes with them.
     visit(model, |path, _, data| {
@@ -71,7 +71,7 @@ pub fn fingerprints<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, u64
 /// Numbers that are read before they are hashed, unless a single parameter has more.
 const TOGETHER: usize = 4 << 20;
 
-fn fingerprint(values: &[f32]) -> u64 {
+fn hash_values(values: &[f32]) -> u64 {
     // Four independent chains keep the processor busy.
     let mut chains = [1u64, 2, 3, 4];
     for quad in values.chunks(4) {

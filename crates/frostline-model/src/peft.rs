@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::checkpoint::transpose;
-use crate::export::{store, stored_name};
+use crate::export::{safetensors_file, stored_name};
 use crate::{EncoderConfig, Family, HeadKind, LoraShape, Matrix, ModelError, Values, hugging_face_name};
 
 /// LoRA matrices and a head to be exported in `peft`'s format.
@@ -53,7 +53,7 @@ impl PeftExport<'_> {
             place: "adapter_model.safetensors".into(),
             reason: error.to_string(),
         };
-        store(&tensors).map_err(fail)
+        safetensors_file(&tensors).map_err(fail)
     }
 
     /// Returns the text of `adapter_config.json`.
@@ -79,14 +79,14 @@ impl PeftExport<'_> {
             "fan_in_fan_out": false,
             "inference_mode": true,
             "init_lora_weights": true,
-            "target_modules": self.pattern(lora),
+            "target_modules": self.target_pattern(lora),
             "modules_to_save": saved,
         });
         serde_json::to_string_pretty(&text).expect("plain data always serialises")
     }
 
     /// Returns a regular expression for the full names of the layers that have matrices.
-    fn pattern(&self, lora: &LoraShape) -> String {
+    fn target_pattern(&self, lora: &LoraShape) -> String {
         let layer = |matrix: Matrix| {
             let path = format!("encoder.blocks.0.{}.weight", matrix.name());
             let (name, _) = hugging_face_name(self.config.family, &path);

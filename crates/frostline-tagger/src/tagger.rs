@@ -104,7 +104,7 @@ impl Tagger {
     /// # Errors
     /// See [`Self::load`]; also a [`ModelMismatch`] if an option does not fit the model.
     pub fn open(folder: impl AsRef<Path>, options: &Options) -> Result<Self> {
-        let Found { model, saved } = folder::find(folder.as_ref(), options.task.as_deref())?;
+        let Found { model, saved } = folder::find_model(folder.as_ref(), options.task.as_deref())?;
         model.check_names()?;
         let place = model.place.clone();
         let longest = model.config.longest_input();
@@ -152,7 +152,7 @@ impl Tagger {
     /// # Errors
     /// A [`SentenceError`] if a word cannot be tokenized.
     pub fn tag_all<S: AsRef<[W]>, W: AsRef<str>>(&self, sentences: &[S]) -> Result<Vec<Vec<Answer<'_>>>> {
-        self.tag_parts(&whole(sentences))
+        self.tag_parts(&whole_sentences(sentences))
     }
 
     /// Tags the own words of many parts of sentences, as [`Self::tag_all`] does for whole sentences. A sentence that
@@ -164,10 +164,10 @@ impl Tagger {
     pub fn tag_parts(&self, parts: &[Part<'_>]) -> Result<Vec<Vec<Answer<'_>>>> {
         let none = Answer { tag: NO_TAG, probability: 0.0 };
         let mut answers: Vec<Vec<Answer<'_>>> = parts.iter().map(|part| vec![none; part.own.len()]).collect();
-        self.each(parts, &mut |part, word, logits| {
-            let best = best(logits);
+        self.visit_words(parts, &mut |part, word, logits| {
+            let best = highest_logit(logits);
             let tag = self.labels[best].as_str();
-            answers[part][word] = Answer { tag, probability: probabilities(logits)[best] };
+            answers[part][word] = Answer { tag, probability: softmax(logits)[best] };
         })?;
         Ok(answers)
     }
@@ -185,7 +185,7 @@ impl Tagger {
     /// If a word cannot be tokenized.
     pub fn probabilities(&self, words: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut all = vec![Vec::new(); words.len()];
-        self.each(&whole(&[words]), &mut |_, word, logits| all[word] = probabilities(logits))?;
+        self.visit_words(&whole_sentences(&[words]), &mut |_, word, logits| all[word] = softmax(logits))?;
         Ok(all)
     }
 
@@ -221,16 +221,21 @@ impl Tagger {
 
     /// Calls `visit` for every own word that has a subword, with the index of its part, its index among the part's own
     /// words and its logits, one per label. Memory is bounded by the words of a group.
-    fn each(&self, parts: &[Part<'_>], visit: &mut (dyn FnMut(usize, usize, &[f32]) + Send)) -> Result<()> {
-        let slices: Vec<Slice<'_>> = self.slices(parts).collect();
+    fn visit_words(
+        &self,
+        parts: &[Part<'_>],
+        visit: &mut (dyn FnMut(usize, usize, &[f32]) + Send),
+    ) -> Result<()> {
+        let slices: Vec<Slice<'_>> = self.cut_slices(parts).collect();
         self.pool.install(|| {
-            for group in groups(&slices) {
-                let mut windows = self.windows(group)?;
+            for group in group_slices(&slices) {
+                let mut windows = self.label_windows(group)?;
                 // Windows of equal length are batched together, which saves work on backends that pad.
                 windows.sort_by_key(|window| (window.ids.len(), window.slice));
                 let length = |window: &Window| window.ids.len();
                 let logits = |batch: &[Window]| self.engine.logits(batch);
-                let give = |batch: &[Window], logits: Vec<f32>| self.give(group, batch, &logits, visit);
+                let give =
+                    |batch: &[Window], logits: Vec<f32>| self.visit_positions(group, batch, &logits, visit);
                 passes(self.engine.on_threads(), &windows, BATCH_TOKENS, length, logits, give)?;
             }
             Ok(())
@@ -238,7 +243,7 @@ impl Tagger {
     }
 
     /// Returns the parts, with long ones cut further.
-    fn slices<'a>(&self, parts: &'a [Part<'a>]) -> impl Iterator<Item = Slice<'a>> + use<'a> {
+    fn cut_slices<'a>(&self, parts: &'a [Part<'a>]) -> impl Iterator<Item = Slice<'a>> + use<'a> {
         let context = self.context();
         parts.iter().enumerate().flat_map(move |(part, Part { words, own })| {
             let end = own.end;
@@ -252,7 +257,7 @@ impl Tagger {
     }
 
     /// Calls `visit` for every label position of a batch.
-    fn give(
+    fn visit_positions(
         &self,
         slices: &[Slice<'_>],
         batch: &[Window],
@@ -282,10 +287,10 @@ impl Tagger {
     }
 
     /// Returns the windows of subwords that label an own word of a slice.
-    fn windows(&self, slices: &[Slice<'_>]) -> Result<Vec<Window>> {
+    fn label_windows(&self, slices: &[Slice<'_>]) -> Result<Vec<Window>> {
         let aligned: Vec<_> = slices
             .par_iter()
-            .map(|slice| self.aligner.align_windows(slice.words).map_err(|error| slice.failed(error)))
+            .map(|slice| self.aligner.align_windows(slice.words).map_err(|error| slice.sentence_error(error)))
             .collect::<Result<_, _>>()?;
         let mut windows = Vec::with_capacity(slices.len());
         for (slice, aligned) in aligned.into_iter().enumerate() {
@@ -332,7 +337,7 @@ struct Slice<'a> {
 
 impl Slice<'_> {
     /// Returns the error of a word, whose place is counted from the part's first word.
-    fn failed(&self, mut error: AlignError) -> SentenceError {
+    fn sentence_error(&self, mut error: AlignError) -> SentenceError {
         if let AlignError::Word { word, .. } = &mut error {
             *word += self.first;
         }
@@ -341,7 +346,7 @@ impl Slice<'_> {
 }
 
 /// Returns the slices in groups that have [`GROUP_WORDS`] words or little more.
-fn groups<'a, 'b>(slices: &'a [Slice<'b>]) -> impl Iterator<Item = &'a [Slice<'b>]> {
+fn group_slices<'a, 'b>(slices: &'a [Slice<'b>]) -> impl Iterator<Item = &'a [Slice<'b>]> {
     let mut rest = slices;
     std::iter::from_fn(move || {
         let mut words = 0;
@@ -357,7 +362,7 @@ fn groups<'a, 'b>(slices: &'a [Slice<'b>]) -> impl Iterator<Item = &'a [Slice<'b
 }
 
 /// Whole sentences as parts.
-fn whole<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Part<'a>> {
+fn whole_sentences<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Part<'a>> {
     let part = |words: &'a S| {
         let words: Vec<&str> = words.as_ref().iter().map(AsRef::as_ref).collect();
         Part { own: 0..words.len(), words }
@@ -366,7 +371,7 @@ fn whole<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Part<
 }
 
 /// Returns the index of the highest logit; the first of several equal ones.
-fn best(logits: &[f32]) -> usize {
+fn highest_logit(logits: &[f32]) -> usize {
     let mut best = 0;
     for (label, value) in logits.iter().enumerate() {
         if *value > logits[best] {
@@ -377,7 +382,7 @@ fn best(logits: &[f32]) -> usize {
 }
 
 /// Returns the softmax of the logits.
-fn probabilities(logits: &[f32]) -> Vec<f32> {
+fn softmax(logits: &[f32]) -> Vec<f32> {
     let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let powers: Vec<f64> = logits.iter().map(|&value| f64::from(value - top).exp()).collect();
     let sum: f64 = powers.iter().sum();
@@ -390,11 +395,11 @@ mod tests {
 
     #[test]
     fn probabilities_sum_to_one_and_the_first_of_the_highest_wins() {
-        let found = probabilities(&[0.0, 2.0, 2.0, -90.0]);
+        let found = softmax(&[0.0, 2.0, 2.0, -90.0]);
         assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-6);
         assert_eq!(found[1], found[2]);
         assert!((found[1] / found[0] - 2f32.exp()).abs() < 1e-4);
-        assert_eq!(best(&[0.0, 2.0, 2.0, -90.0]), 1);
-        assert_eq!(probabilities(&[1e30, 0.0]), [1.0, 0.0]);
+        assert_eq!(highest_logit(&[0.0, 2.0, 2.0, -90.0]), 1);
+        assert_eq!(softmax(&[1e30, 0.0]), [1.0, 0.0]);
     }
 }
