@@ -43,7 +43,7 @@ pub struct Settings {
     pub adapters: AdapterSettings,
     /// When blocks freeze with `+adaptive`.
     pub adaptive: SettlingRule,
-    /// If units are dropped.
+    /// The places of dropout.
     pub dropout: DropoutSettings,
     /// What is scored.
     pub eval: EvalSettings,
@@ -108,8 +108,7 @@ pub struct DataSettings {
     /// The seeded share of the train sentences that is cut off and becomes the test split, in
     /// [0, 1); 0 takes the file.
     pub cut_test: f64,
-    /// The seeded share of the train sentences, after `cut_test`, that becomes the dev split, in [0, 1); 0 uses
-    /// the file.
+    /// The seeded share of train, after `cut_test`, that becomes the dev split, in [0, 1); 0 uses the file.
     pub cut_dev: f64,
     /// A genre, the part of `sent_id` before the first `-`, whose sentences are not learned from;
     /// empty leaves none out.
@@ -183,8 +182,7 @@ pub enum Precision {
     /// To f16, as bf16, for GPUs that have no bf16. In products of the backward pass, gradients are first multiplied by a
     /// power of two, and the products divided by it: loss scaling, so that small gradients do not become 0.
     F16,
-    /// To TF32, whose products are native on NVIDIA's tensor cores. It is used only on request, and is an error
-    /// if the device does not support it.
+    /// To TF32, whose products are native on NVIDIA's tensor cores. It is an error on other devices.
     Tf32,
 }
 
