@@ -165,7 +165,7 @@ fn archives_that_are_none_are_refused_and_leave_nothing() {
         ("PPMd", of_method(98), "A/train.conllu is compressed with "),
         ("bzip2", of_method(12), "and only deflate is read; unpack"),
         ("no method", of_method(77), "A/train.conllu is compressed with "),
-        ("a wrong size", wrong_size, "is not as long"),
+        ("a wrong size", wrong_size, "differs in length"),
     ];
     for (what, bytes, expected) in cases.into_iter().chain([("a wrong byte", wrong_byte, "A/train.conllu: ")])
     {

@@ -158,11 +158,11 @@ impl<B: Kernels> Encoder<B> {
         let word = source.rows("encoder.embeddings.word", [config.vocabulary, h], vocabulary.rows())?;
         let token_type = match config.token_types {
             0 => None,
-            rows => Some(b.stored_tensor("encoder.embeddings.token_type", [rows, h])?),
+            rows => Some(b.tensor("encoder.embeddings.token_type", [rows, h])?),
         };
         let embeddings = Embeddings {
             word: b.parameter(word, [vocabulary.rows().len(), h]),
-            position: b.stored_tensor("encoder.embeddings.position", [config.positions, h])?,
+            position: b.tensor("encoder.embeddings.position", [config.positions, h])?,
             token_type,
             norm: b.norm("encoder.embeddings.norm", h)?,
         };
