@@ -1,5 +1,5 @@
-//! Sets `cfg(demo_weights)` where the demo encoder's pretrained weights are committed, so that the
-//! library also compiles without them: the program that makes them needs this library.
+//! Sets `cfg(demo_weights)` if the demo encoder's pretrained weights are committed, so that the library also
+//! compiles without them: the program that makes them needs this library.
 
 use std::path::Path;
 

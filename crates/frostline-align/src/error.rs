@@ -63,7 +63,7 @@ pub enum AlignError {
     },
     /// A stride with which windows would not advance.
     #[error(
-        "stride is {stride}, but a window of {max_length} holds {room} subwords beside {specials} special tokens; give a stride below {room}"
+        "stride is {stride}, but a window of {max_length} has room for {room} subwords next to {specials} special tokens; give a stride below {room}"
     )]
     Stride {
         /// The setting.

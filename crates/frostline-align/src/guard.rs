@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether this thread is inside [`guarded`].
+    /// Whether this thread is inside [`catch_panic`].
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 

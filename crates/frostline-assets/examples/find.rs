@@ -1,4 +1,4 @@
-//! Where a dataset is found, with the hash and licence of its files:
+//! If a dataset is found, with the hash and licence of its files:
 //! `cargo run -p frostline-assets --example find -- UD_English-EWT --data DIR`. Without arguments it shows the embedded demo.
 
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ fn main() -> Result<(), AssetError> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let name = arguments.first().filter(|name| !name.starts_with('-')).map_or("embedded:en", String::as_str);
     let data = arguments.windows(2).find(|pair| pair[0] == "--data").map(|pair| PathBuf::from(&pair[1]));
-    print!("{}", shown(&Places::new(data, None), name)?);
+    print!("{}", describe_dataset(&Places::new(data, None), name)?);
     Ok(())
 }
 
-fn shown(places: &Places, name: &str) -> Result<String, AssetError> {
+fn describe_dataset(places: &Places, name: &str) -> Result<String, AssetError> {
     let dataset = places.dataset(name)?;
     let mut out = String::new();
     for (split, source) in &dataset.sources {
@@ -28,8 +28,8 @@ fn shown(places: &Places, name: &str) -> Result<String, AssetError> {
 
 #[test]
 fn the_demo_is_always_there() {
-    let text = shown(&Places::new(None, None), "embedded:en").unwrap();
+    let text = describe_dataset(&Places::new(None, None), "embedded:en").unwrap();
     assert!(text.contains("train\tembedded:en/train.conllu\t"), "{text}");
-    let error = shown(&Places::new(None, None), "UD_Nowhere-None").unwrap_err().to_string();
+    let error = describe_dataset(&Places::new(None, None), "UD_Nowhere-None").unwrap_err().to_string();
     assert!(error.contains("--data DIR"), "{error}");
 }

@@ -1,8 +1,8 @@
 //! A ZIP archive of datasets, unpacked into the cache: `--data treebanks.zip`.
 //!
-//! The files of datasets are unpacked, with what states their licence; scripts and others are not. A file `.../NAME/FILE` becomes
-//! `NAME/FILE`, and a repository's `UD_Welsh-CCG-master` becomes `UD_Welsh-CCG`. A file at the top of the archive belongs to a
-//! dataset with the archive's own name.
+//! Only the files of datasets and their licences are unpacked, not scripts and other files. A file
+//! `.../NAME/FILE` becomes `NAME/FILE`, and a repository's `UD_Welsh-CCG-master` becomes `UD_Welsh-CCG`. A file
+//! at the top of the archive belongs to a dataset with the archive's own name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -27,17 +27,16 @@ const NOTES: [&str; 2] = ["readme", "licen"];
 /// [`Places::data`](crate::Places::data).
 ///
 /// # Errors
-/// If the archive cannot be read, has no dataset, encrypted files, files that are compressed with another method than
-/// deflate or two files for one place, or unpacks to more than 16 GiB;
-/// or if the cache cannot be written.
+/// If the archive cannot be read, has no dataset, encrypted files, files with a compression other than deflate
+/// or two files with one path, or unpacks to more than 16 GiB; or if the cache cannot be written.
 ///
 /// # Examples
 /// ```
 /// let cache = std::env::temp_dir();
-/// let error = frostline_assets::unpack("missing.zip".as_ref(), &cache).unwrap_err();
+/// let error = frostline_assets::unpack_archive("missing.zip".as_ref(), &cache).unwrap_err();
 /// assert!(error.to_string().starts_with("missing.zip: "));
 /// ```
-pub fn unpack(archive: &Path, cache: &Path) -> Result<PathBuf, AssetError> {
+pub fn unpack_archive(archive: &Path, cache: &Path) -> Result<PathBuf, AssetError> {
     let fail = |reason: String| AssetError::Archive { path: archive.into(), reason };
     let source = Source::of_file(archive, Origin::Given)?;
     let archives = cache.join("archives");
@@ -46,9 +45,9 @@ pub fn unpack(archive: &Path, cache: &Path) -> Result<PathBuf, AssetError> {
         return Ok(done);
     }
     let file = frostline_files::open(archive).map_err(|error| fail(error.reason.to_string()))?;
-    let mut zip = ZipArchive::new(file).map_err(|error| fail(reason(&error)))?;
+    let mut zip = ZipArchive::new(file).map_err(|error| fail(error_reason(&error)))?;
     let stem = archive.file_stem().and_then(|stem| stem.to_str()).unwrap_or("data");
-    let files = files(&mut zip, stem).map_err(fail)?;
+    let files = entries_to_unpack(&mut zip, stem).map_err(fail)?;
     frostline_files::create_own_folder(&archives)?;
     let part = archives.join(format!("{}.{}.part", &source.sha256[..16], std::process::id()));
     let unpacked = unpack_all(&mut zip, &files, &part).map_err(|error| match error {
@@ -80,13 +79,13 @@ struct Listed {
     is_note: bool,
 }
 
-/// The entries that are unpacked, by their place `NAME/FILE`.
-fn files(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<PathBuf, usize>, String> {
+/// Returns the entries that are unpacked, by their place `NAME/FILE`.
+fn entries_to_unpack(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<PathBuf, usize>, String> {
     let mut found: BTreeMap<PathBuf, Vec<Listed>> = BTreeMap::new();
     for at in 0..zip.len() {
-        let entry = zip.by_index_raw(at).map_err(|error| reason(&error))?;
+        let entry = zip.by_index_raw(at).map_err(|error| error_reason(&error))?;
         let path = entry.enclosed_name().filter(|_| entry.is_file() && !entry.is_symlink());
-        let Some(place) = path.and_then(|path| place(&path, stem)) else { continue };
+        let Some(place) = path.and_then(|path| unpacked_path(&path, stem)) else { continue };
         let file = place.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let is_note = NOTES.iter().any(|note| file.starts_with(note));
         if is_note || Format::ALL.into_iter().any(|format| file.ends_with(format.extension())) {
@@ -108,7 +107,8 @@ fn files(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<PathBuf, usi
         if let Some(Listed { name, .. }) = all.iter().find(|one| one.is_encrypted) {
             return Err(format!("{name} is encrypted; {hint}"));
         }
-        // Others take as much memory as an entry asks for, and which of them `zip` has depends on all crates of a build.
+        // Other methods use as much memory as an entry requests, and the methods of `zip` depend on all crates
+        // of a build.
         let is_other =
             |one: &&Listed| !matches!(one.method, CompressionMethod::Stored | CompressionMethod::Deflated);
         if let Some(Listed { name, method, .. }) = all.iter().find(is_other) {
@@ -127,8 +127,8 @@ fn files(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<PathBuf, usi
     Ok(found.into_iter().filter_map(|(place, all)| Some((place, all.first()?.at))).collect())
 }
 
-/// Where a file is unpacked; `None` if it or its folder is hidden, or a name has control characters, which would be printed.
-fn place(path: &Path, stem: &str) -> Option<PathBuf> {
+/// If a file is unpacked; `None` if it or its folder is hidden, or a name has control characters, which would be printed.
+fn unpacked_path(path: &Path, stem: &str) -> Option<PathBuf> {
     let parts: Vec<&str> = path.iter().map(|part| part.to_str()).collect::<Option<_>>()?;
     let (file, folders) = parts.split_last()?;
     let folder = dataset_name(folders.last().unwrap_or(&stem));
@@ -138,7 +138,7 @@ fn place(path: &Path, stem: &str) -> Option<PathBuf> {
     is_unpacked.then(|| Path::new(&folder).join(file))
 }
 
-/// A folder's name without the branch or release that hosts add to a treebank's: `UD_Welsh-CCG-r2.16`.
+/// Returns a folder's name without the branch or release that hosts add to a treebank's: `UD_Welsh-CCG-r2.16`.
 fn dataset_name(folder: &str) -> String {
     let end = folder.strip_prefix("UD_").and_then(|rest| rest.match_indices('-').nth(1));
     match end {
@@ -157,24 +157,24 @@ fn unpack_all(
     for (place, at) in files {
         let to = into.join(place);
         frostline_files::create_own_folder(to.parent().unwrap_or(into))?;
-        let entry = zip.by_index(*at).map_err(|error| fail(reason(&error)))?;
+        let entry = zip.by_index(*at).map_err(|error| fail(error_reason(&error)))?;
         let (name, bytes) = (entry.name().to_string(), entry.size());
         let mut writer = frostline_files::Writer::create(&to)?;
-        // The size in the list is what was added up: an entry that unpacks to more is not what it says.
+        // The sum uses the sizes in the archive's list: an entry that unpacks to more bytes is an error.
         let copied = io::copy(&mut entry.take(bytes.saturating_add(1)), &mut writer)
             .map_err(|error| fail(format!("{name}: {error}")))?;
         if copied != bytes {
-            return Err(fail(format!("{name} is not as long as the archive's list says ({bytes} bytes)")));
+            return Err(fail(format!("{name} differs in length from the archive's list ({bytes} bytes)")));
         }
         writer.finish()?;
     }
     Ok(())
 }
 
-fn reason(error: &zip::result::ZipError) -> String {
+fn error_reason(error: &zip::result::ZipError) -> String {
     use zip::result::ZipError;
     match error {
-        ZipError::InvalidArchive(_) => "this is no ZIP archive, or it was cut off".into(),
+        ZipError::InvalidArchive(_) => "this is not a ZIP archive, or it is truncated".into(),
         other => other.to_string(),
     }
 }

@@ -9,14 +9,13 @@ use crate::{AssetError, Origin, Places, Source, Sources, read};
 pub struct DatasetFiles {
     /// The name under which it was requested.
     pub name: String,
-    /// Its folder: an absolute path or `embedded:NAME`.
+    /// The folder: an absolute path or `embedded:NAME`.
     pub folder: String,
     /// Where the files come from.
     pub origin: Origin,
     /// The format of its files.
     pub format: Format,
-    /// Its files by role: `train`, `dev` and `test`, some of which may be missing; see
-    /// [`Format::required`].
+    /// The files by role: `train`, `dev` and `test`, some of which may be missing; see [`Format::required_splits`].
     pub sources: Sources,
 }
 
@@ -39,15 +38,15 @@ impl Places {
     /// of dev need not.
     ///
     /// # Errors
-    /// As [`Places::dataset`].
+    /// See [`Places::dataset`].
     pub fn dataset_cut(&self, name: &str, cut_dev: bool) -> Result<DatasetFiles, AssetError> {
-        let place = self.find(AssetKind::Dataset, name)?;
-        let files = place.files()?;
+        let place = self.find_place(AssetKind::Dataset, name)?;
+        let files = place.file_names()?;
         let format = format(&place, &files)?;
         let mut sources = Sources::new();
         for split in SPLITS {
-            let required = if cut_dev { split == "train" } else { format.required().contains(&split) };
-            if let Some(file) = pick(&place, &files, format, split, required)? {
+            let required = if cut_dev { split == "train" } else { format.required_splits().contains(&split) };
+            if let Some(file) = pick_file(&place, &files, format, split, required)? {
                 let source = place.source(file)?;
                 check_not_empty(&source, format, split)?;
                 sources.insert(split.into(), source);
@@ -60,7 +59,7 @@ impl Places {
     /// Finds a dataset in CoNLL-U.
     ///
     /// # Errors
-    /// As [`Places::dataset`], and if the dataset has another format.
+    /// See [`Places::dataset`], and if the dataset has another format.
     pub fn treebank(&self, name: &str) -> Result<DatasetFiles, AssetError> {
         let found = self.dataset(name)?;
         match found.format {
@@ -70,9 +69,10 @@ impl Places {
     }
 }
 
-/// The format of the splits, which must be unique.
+/// Returns the format of the splits, which must be unique.
 fn format(place: &Place, files: &[String]) -> Result<Format, AssetError> {
-    let mut found = Format::ALL.into_iter().filter_map(|format| Some((format, format.evidence(files)?)));
+    let mut found =
+        Format::ALL.into_iter().filter_map(|format| Some((format, format.first_matching_file(files)?)));
     let Some((format, file)) = found.next() else {
         return Err(AssetError::NoData { folder: place.show(), found: files.to_vec() });
     };
@@ -84,8 +84,8 @@ fn format(place: &Place, files: &[String]) -> Result<Format, AssetError> {
     }
 }
 
-/// The file of a split; `None` where an optional split is missing.
-fn pick<'f>(
+/// Returns the file of a split; `None` if an optional split is missing.
+fn pick_file<'f>(
     place: &Place,
     files: &'f [String],
     format: Format,
@@ -113,7 +113,7 @@ fn pick<'f>(
     if !required {
         return Ok(None);
     }
-    let expected = format.expected(split);
+    let expected = format.expected_names(split);
     Err(AssetError::NoSplit { folder: place.show(), split, expected, found: files.to_vec() })
 }
 

@@ -40,24 +40,24 @@ const FILES: &[(&str, &[u8])] = embedded_files![
     "reviews/train.tsv",
 ];
 
-/// The pretrained weights of the demo encoder, where they are committed (see `build.rs`).
+/// The pretrained weights of the demo encoder, if they are committed (see `build.rs`).
 #[cfg(demo_weights)]
 const WEIGHTS: &[(&str, &[u8])] = embedded_files!["demo-distilbert/model.safetensors"];
 #[cfg(not(demo_weights))]
 const WEIGHTS: &[(&str, &[u8])] = &[];
 
-/// Every embedded file: its name, such as `embedded:en/train.conllu`, and its bytes.
+/// Returns every embedded file: its name, such as `embedded:en/train.conllu`, and its bytes.
 pub fn files() -> impl Iterator<Item = (&'static str, &'static [u8])> {
     FILES.iter().chain(WEIGHTS).copied()
 }
 
-/// Whether the demo encoder's pretrained weights are embedded.
+/// Returns whether the demo encoder's pretrained weights are embedded.
 #[must_use]
 pub const fn has_weights() -> bool {
     !WEIGHTS.is_empty()
 }
 
-/// The bytes of an embedded file.
+/// Returns the bytes of an embedded file.
 ///
 /// # Errors
 /// If there is no file of this name; the message lists all files.
@@ -67,7 +67,7 @@ pub fn bytes(path: &str) -> Result<&'static [u8], AssetError> {
     })
 }
 
-/// The embedded files of a folder such as `embedded:en`, by file name.
-pub(crate) fn folder(name: &str) -> Vec<&'static str> {
+/// Returns the embedded files of a folder such as `embedded:en`, by file name.
+pub(crate) fn files_in_folder(name: &str) -> Vec<&'static str> {
     files().filter_map(|(path, _)| path.strip_prefix(name)?.strip_prefix('/')).collect()
 }

@@ -10,13 +10,12 @@ use crate::{AssetError, Origin, Places, Sources, read};
 pub struct EncoderFiles {
     /// The name under which it was requested.
     pub name: String,
-    /// Its folder: an absolute path or `embedded:NAME`.
+    /// The folder: an absolute path or `embedded:NAME`.
     pub folder: String,
     /// Where the files come from.
     pub origin: Origin,
-    /// Its files by role: `config`; `weights`, or for sharded weights `weights-index` and
-    /// `weights-1`, `weights-2` and so on; `tokenizer`, or `vocabulary` and, where there is one,
-    /// `tokenizer-config`.
+    /// The files by role: `config`; `weights`, or for sharded weights `weights-index` and `weights-1`,
+    /// `weights-2` and so on; `tokenizer`, or `vocabulary` and, if there is one, `tokenizer-config`.
     pub sources: Sources,
 }
 
@@ -29,14 +28,14 @@ impl Places {
     /// If there is no such folder (the message lists what exists and how to get the encoder), if the
     /// config, the tokenizer or the needed weights are missing, or if a file cannot be read.
     pub fn encoder(&self, name: &str, need_weights: bool) -> Result<EncoderFiles, AssetError> {
-        let place = self.find(AssetKind::Encoder, name)?;
-        let files = place.files()?;
+        let place = self.find_place(AssetKind::Encoder, name)?;
+        let files = place.file_names()?;
         let folder = Folder { place, files };
         let mut sources = Sources::new();
-        folder.config(&mut sources)?;
-        folder.tokenizer(&mut sources)?;
+        folder.add_config(&mut sources)?;
+        folder.add_tokenizer(&mut sources)?;
         if need_weights {
-            folder.weights(name, &mut sources)?;
+            folder.add_weights(name, &mut sources)?;
         }
         Ok(EncoderFiles {
             name: name.into(),
@@ -54,7 +53,7 @@ struct Folder {
 }
 
 impl Folder {
-    fn config(&self, sources: &mut Sources) -> Result<(), AssetError> {
+    fn add_config(&self, sources: &mut Sources) -> Result<(), AssetError> {
         if self.add(sources, "config", "config.json")? {
             return Ok(());
         }
@@ -62,7 +61,7 @@ impl Folder {
         Err(self.no_file("config", "config.json", hint.into()))
     }
 
-    fn tokenizer(&self, sources: &mut Sources) -> Result<(), AssetError> {
+    fn add_tokenizer(&self, sources: &mut Sources) -> Result<(), AssetError> {
         if self.add(sources, "tokenizer", "tokenizer.json")?
             || self.add(sources, "vocabulary", "vocab.txt")?
         {
@@ -73,14 +72,14 @@ impl Folder {
         Err(self.no_file("tokenizer", "tokenizer.json or vocab.txt", hint.into()))
     }
 
-    fn weights(&self, name: &str, sources: &mut Sources) -> Result<(), AssetError> {
+    fn add_weights(&self, name: &str, sources: &mut Sources) -> Result<(), AssetError> {
         if self.add(sources, "weights", "model.safetensors")? {
             return Ok(());
         }
         let index = "model.safetensors.index.json";
         if self.add(sources, "weights-index", index)? {
             let path = sources["weights-index"].path.clone();
-            for (i, shard) in shards(&path)?.iter().enumerate() {
+            for (i, shard) in shard_files(&path)?.iter().enumerate() {
                 if !self.add(sources, &format!("weights-{}", i + 1), shard)? {
                     return Err(AssetError::BadIndex {
                         path,
@@ -102,10 +101,10 @@ impl Folder {
         Err(self.no_file("weights", expected, hint))
     }
 
-    /// Adds a file under its role; false where it does not exist. A broken link of that name is an error, and so is a
+    /// Adds a file under its role; false if it does not exist. A broken link of that name is an error, and so is a
     /// pipe: another file must not silently take its place.
     fn add(&self, sources: &mut Sources, role: &str, file: &str) -> Result<bool, AssetError> {
-        let exists = self.files.iter().any(|name| name == file) || self.place.has(file);
+        let exists = self.files.iter().any(|name| name == file) || self.place.contains_file(file);
         if exists {
             sources.insert(role.into(), self.place.source(file)?);
         }
@@ -117,8 +116,8 @@ impl Folder {
     }
 }
 
-/// The shard files that an index names, sorted, each once.
-fn shards(index: &str) -> Result<BTreeSet<String>, AssetError> {
+/// Returns the shard files that an index names, sorted, each once.
+fn shard_files(index: &str) -> Result<BTreeSet<String>, AssetError> {
     let bad = |reason: String| AssetError::BadIndex { path: index.into(), reason };
     let index: serde_json::Value =
         serde_json::from_slice(&read(index)?).map_err(|error| bad(error.to_string()))?;

@@ -12,7 +12,7 @@ pub enum AssetError {
     Archive {
         /// The archive.
         path: PathBuf,
-        /// Why, and what to do.
+        /// The reason, and the next step.
         reason: String,
     },
     /// No place has a dataset of this name.
@@ -36,7 +36,7 @@ pub enum AssetError {
     /// Several subfolders of the data folder have a dataset of this name.
     #[error(
         "there are several datasets `{name}` in {folder}: {}; give the full name, such as `{}`, or its folder with --data DIR",
-        list(.found), .found[0]
+        join_names(.found), .found[0]
     )]
     ManyDatasets {
         /// The requested name.
@@ -49,7 +49,7 @@ pub enum AssetError {
     /// A folder without any split.
     #[error(
         "{folder}: no train, dev or test file; expected names such as *-ud-train.conllu, train.iob2 or train.tsv, found: {}",
-        list(.found)
+        join_names(.found)
     )]
     NoData {
         /// The folder.
@@ -68,7 +68,7 @@ pub enum AssetError {
         /// A file of each format.
         found: [String; 2],
     },
-    /// A dataset of another format where a treebank is needed.
+    /// A dataset of another format if a treebank is needed.
     #[error(
         "{folder}: found {extension} files, expected a treebank with .conllu files; give another dataset"
     )]
@@ -81,7 +81,7 @@ pub enum AssetError {
     /// A dataset's folder lacks a split.
     #[error(
         "{folder}: no {split} split; expected a file named {expected}, found: {}",
-        list(.found)
+        join_names(.found)
     )]
     NoSplit {
         /// The dataset's folder.
@@ -96,7 +96,7 @@ pub enum AssetError {
     /// Several files could be one split.
     #[error(
         "{folder}: several files could be the {split} split: {}; keep one, or join them",
-        list(.found)
+        join_names(.found)
     )]
     ManySplits {
         /// The dataset's folder.
@@ -119,7 +119,7 @@ pub enum AssetError {
     /// An encoder's folder lacks a file.
     #[error(
         "{folder}: the encoder has no {role}; expected {expected}, found: {}; {hint}",
-        list(.found)
+        join_names(.found)
     )]
     NoFile {
         /// The encoder's folder.
@@ -138,11 +138,11 @@ pub enum AssetError {
     BadIndex {
         /// The index file.
         path: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// The program does not contain such a file.
-    #[error("there is no embedded file `{path}`; give one of: {}", list(.known))]
+    #[error("there is no embedded file `{path}`; give one of: {}", join_names(.known))]
     NotEmbedded {
         /// The requested name.
         path: String,
@@ -156,9 +156,9 @@ pub enum AssetError {
     Changed {
         /// The file.
         path: String,
-        /// Its previous hash.
+        /// The previous hash of the file.
         expected: String,
-        /// Its current hash.
+        /// The current hash of the file.
         found: String,
     },
     /// A path cannot be written into a record.
@@ -183,7 +183,7 @@ pub enum AssetError {
 /// The places that were searched, and what each contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchedPlaces {
-    /// Each place and the names found there; no list where the place is not configured.
+    /// Each place and the names found there; `None` if the place is not configured.
     pub places: Vec<(String, Option<Vec<String>>)>,
 }
 
@@ -191,7 +191,7 @@ impl fmt::Display for SearchedPlaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, found) in &self.places {
             match found {
-                Some(found) => writeln!(f, "  {place}: {}", list(found))?,
+                Some(found) => writeln!(f, "  {place}: {}", join_names(found))?,
                 None => writeln!(f, "  {place}")?,
             }
         }
@@ -209,7 +209,7 @@ fn data_hint(name: &str) -> String {
 }
 
 /// Names on one line; a long list is truncated, with a count of the rest.
-pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
+pub(crate) fn join_names<T: AsRef<str>>(names: &[T]) -> String {
     const SHOWN: usize = 20;
     if names.is_empty() {
         return "nothing".into();

@@ -18,7 +18,7 @@ impl Format {
     /// All formats.
     pub const ALL: [Self; 3] = [Self::Conllu, Self::Iob2, Self::Labelled];
 
-    /// Its name in plans and records.
+    /// Returns the format's name in plans and records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl Format {
         }
     }
 
-    /// The end of its file names, including the dot.
+    /// Returns the end of its file names, including the dot.
     #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
@@ -38,18 +38,18 @@ impl Format {
         }
     }
 
-    /// The splits that a dataset must have. For a layer, train is optional: some layers of Universal
+    /// Returns the splits that a dataset must have. For a layer, train is optional: some layers of Universal
     /// NER have only dev and test.
     #[must_use]
-    pub const fn required(self) -> &'static [&'static str] {
+    pub const fn required_splits(self) -> &'static [&'static str] {
         match self {
             Self::Conllu | Self::Labelled => &["train", "dev"],
             Self::Iob2 => &["dev"],
         }
     }
 
-    /// The names that the file of a split may have, for messages.
-    pub(crate) fn expected(self, split: &str) -> String {
+    /// Returns the names that the file of a split may have, for messages.
+    pub(crate) fn expected_names(self, split: &str) -> String {
         let extension = self.extension();
         match self {
             Self::Conllu | Self::Iob2 => format!("*-ud-{split}{extension} or {split}{extension}"),
@@ -57,8 +57,8 @@ impl Format {
         }
     }
 
-    /// The first file that is named like a split of this format, if there is one.
-    pub(crate) fn evidence(self, files: &[String]) -> Option<&String> {
+    /// Returns the first file that is named like a split of this format, if there is one.
+    pub(crate) fn first_matching_file(self, files: &[String]) -> Option<&String> {
         files.iter().find(|file| {
             SPLITS.iter().any(|split| {
                 file.strip_suffix(self.extension())

@@ -22,38 +22,39 @@ use crate::{AssetError, Origin, Source, sha256};
 const LARGE: u64 = 16 << 20;
 
 impl Source {
-    /// As [`Source::of_file`], but a large file's hash is read from the cache if it was hashed before and nobody has written to
-    /// the file or replaced it since. A cache that cannot be read or written only costs time.
+    /// Like [`Source::of_file`], but reads a large file's hash from the cache if the file was hashed before and
+    /// has not been written or replaced since. A cache that cannot be read or written only costs time.
     ///
     /// # Errors
-    /// As for [`Source::of_file`].
+    /// See [`Source::of_file`].
     pub fn of_known_file(path: &Path, origin: Origin, cache: Option<&Path>) -> Result<Self, AssetError> {
-        let Some((kept, identity)) = cache.and_then(|cache| place(path, cache)) else {
+        let Some((tracker_with_folder, experiment_hash)) = cache.and_then(|cache| hash_file(path, cache))
+        else {
             return Self::of_file(path, origin);
         };
-        if let Some(known) = read(&kept, &identity, path, origin) {
+        if let Some(known) = read(&tracker_with_folder, &experiment_hash, path, origin) {
             return Ok(known);
         }
         let found = Self::of_file(path, origin)?;
-        // Of the file as it was before it was hashed.
-        if lasting(path).is_some_and(|after| after == identity) {
-            // Whoever cannot keep it hashes the file again the next time.
-            let _ = keep(&kept, &identity, &found);
+        // Keep the identity from before hashing.
+        if lasting_identity(path).is_some_and(|after| after == experiment_hash) {
+            // Without a kept hash, the file is hashed again the next time.
+            let _ = keep_hash(&tracker_with_folder, &experiment_hash, &found);
         }
         Ok(found)
     }
 }
 
-/// Where a large file's hash is kept, and what file it is.
-fn place(path: &Path, cache: &Path) -> Option<(PathBuf, String)> {
-    let identity = lasting(path)?;
+/// Returns the place of a large file's kept hash, and the file's identity.
+fn hash_file(path: &Path, cache: &Path) -> Option<(PathBuf, String)> {
+    let identity = lasting_identity(path)?;
     let absolute = std::path::absolute(path).ok()?;
     let name = sha256(absolute.to_str()?.as_bytes());
     Some((cache.join("hashes").join(format!("{}.json", &name[..16])), identity))
 }
 
-/// The identity of a large file that has settled.
-fn lasting(path: &Path) -> Option<String> {
+/// Returns the identity of a large file that has settled.
+fn lasting_identity(path: &Path) -> Option<String> {
     Identity::of(path).ok().filter(|found| found.size() >= LARGE)?.lasting()
 }
 
@@ -70,7 +71,7 @@ fn read(kept: &Path, identity: &str, path: &Path, origin: Origin) -> Option<Sour
     Some(Source { path: text("path")?, sha256: text("sha256")?, bytes: known["bytes"].as_u64()?, origin })
 }
 
-fn keep(kept: &Path, identity: &str, found: &Source) -> Result<(), frostline_files::FileError> {
+fn keep_hash(kept: &Path, identity: &str, found: &Source) -> Result<(), frostline_files::FileError> {
     let Source { path, sha256, bytes, .. } = found;
     let text = json!({ "path": path, "identity": identity, "sha256": sha256, "bytes": bytes }).to_string();
     frostline_files::create_own_folder(kept.parent().unwrap_or(kept))?;

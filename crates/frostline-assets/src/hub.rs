@@ -6,14 +6,14 @@ const SHORT: [(&str, &str); 2] = [
     ("multilingual-e5-small", "intfloat/multilingual-e5-small"),
 ];
 
-/// The id of an encoder on the Hugging Face hub: `intfloat/multilingual-e5-small` for `multilingual-e5-small`. A name that is
-/// not short is its own id.
+/// Returns the id of an encoder on the Hugging Face hub: `intfloat/multilingual-e5-small` for
+/// `multilingual-e5-small`. A name that is not short is its own id.
 #[must_use]
 pub fn hub_id(name: &str) -> &str {
     SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, whole)| whole)
 }
 
-/// The other name of an encoder that has two: the folder of either is the same encoder.
+/// Returns the other name of an encoder that has two: the folder of either is the same encoder.
 pub(crate) fn other_name(name: &str) -> Option<&'static str> {
     SHORT.iter().find_map(|&(short, whole)| match name {
         _ if name == short => Some(whole),

@@ -15,7 +15,7 @@ mod licence;
 mod places;
 mod source;
 
-pub use archive::unpack;
+pub use archive::unpack_archive;
 pub use dataset::DatasetFiles;
 pub use encoder::EncoderFiles;
 pub use error::{AssetError, SearchedPlaces};

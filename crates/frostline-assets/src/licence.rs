@@ -1,10 +1,10 @@
-//! The licence of a dataset or an encoder, as the files beside it state it. A report or a list can name it; nothing
-//! is decided by it.
+//! The licence of a dataset or an encoder, as stated in the files next to it. Reports and lists show it; no
+//! decision depends on it.
 
 use std::io::Read as _;
 use std::path::Path;
 
-/// The files that state a licence; a download keeps those that the host has.
+/// Files that state a licence; a download keeps the ones that the host has.
 pub(crate) const FILES: [&str; 4] = ["LICENSE", "LICENSE.md", "LICENSE.txt", "README.md"];
 
 /// The most that is read of a file.
@@ -19,16 +19,16 @@ const LONGEST: usize = 80;
 /// The licence of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Licence {
-    /// Its name as the readme gives it, such as `CC BY-SA 4.0` or `apache-2.0`, otherwise the first line of the
-    /// licence's text. At most 80 characters, none of them a control character.
+    /// The licence's name in the readme, such as `CC BY-SA 4.0` or `apache-2.0`, otherwise the first line of
+    /// the licence's text. It has at most 80 characters and no control characters.
     pub name: String,
     /// The files that state it, by name.
     pub files: Vec<String>,
 }
 
-/// The licence that the files in a folder state. The readme is asked first: `License:` among the machine-readable
-/// lines of a treebank of Universal Dependencies, or `license:` in the metadata of a model of the Hugging Face hub.
-/// `None` if no file names one.
+/// Returns the licence that the files in a folder state. The readme is asked first: `License:` among the
+/// machine-readable lines of a treebank of Universal Dependencies, or `license:` in the metadata of a model of
+/// the Hugging Face hub. `None` if no file names one.
 #[must_use]
 pub fn licence_of(folder: &Path) -> Option<Licence> {
     let texts: Vec<(&str, String)> =
@@ -37,39 +37,39 @@ pub fn licence_of(folder: &Path) -> Option<Licence> {
     let readme = texts.iter().find(|(name, _)| is_readme(name)).and_then(|(_, text)| named_in(text));
     let has_name = readme.is_some();
     let others = || texts.iter().filter(|(name, _)| !is_readme(name));
-    let name = readme.or_else(|| others().find_map(|(_, text)| text.lines().find_map(printable)))?;
+    let name = readme.or_else(|| others().find_map(|(_, text)| text.lines().find_map(printable_text)))?;
     let states = |file: &str| has_name || !is_readme(file);
     let files = texts.iter().filter(|(file, _)| states(file)).map(|(file, _)| (*file).into()).collect();
     Some(Licence { name, files })
 }
 
-/// The start of a text file; `None` if it cannot be read. Invalid UTF-8 is replaced.
+/// Returns the start of a text file; `None` if it cannot be read. Invalid UTF-8 is replaced.
 fn start_of(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     frostline_files::open(path).ok()?.take(MOST_READ).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The licence that a readme names.
+/// Returns the licence that a readme names.
 fn named_in(readme: &str) -> Option<String> {
-    let of_treebank = readme.lines().rev().find_map(|line| printable(line.strip_prefix("License:")?));
+    let of_treebank = readme.lines().rev().find_map(|line| printable_text(line.strip_prefix("License:")?));
     of_treebank.or_else(|| of_model(readme))
 }
 
-/// The licence in the metadata of a model's readme: lines between two lines `---`. `license` is a word or a list of
-/// words; `license_name` says what `other` means.
+/// Returns the licence in the metadata of a model's readme: lines between two lines `---`. `license` is a word
+/// or a list of words; `license_name` explains `other`.
 fn of_model(readme: &str) -> Option<String> {
     let mut lines = readme.lines();
     lines.next().filter(|line| line.trim_end() == "---")?;
     let metadata: Vec<&str> = lines.take_while(|line| line.trim_end() != "---").collect();
     let value = |key: &str| {
         let at = metadata.iter().position(|line| line.starts_with(key))?;
-        let here = unquoted(&metadata[at][key.len()..]);
+        let here = strip_quotes(&metadata[at][key.len()..]);
         if !here.is_empty() {
-            return printable(here);
+            return printable_text(here);
         }
         let items = metadata[at + 1..].iter().map_while(|line| line.trim_start().strip_prefix("- "));
-        printable(&items.map(unquoted).collect::<Vec<_>>().join(", "))
+        printable_text(&items.map(strip_quotes).collect::<Vec<_>>().join(", "))
     };
     match value("license:") {
         Some(name) if name == "other" => value("license_name:").or(Some(name)),
@@ -77,12 +77,12 @@ fn of_model(readme: &str) -> Option<String> {
     }
 }
 
-fn unquoted(text: &str) -> &str {
+fn strip_quotes(text: &str) -> &str {
     text.trim().trim_matches(['"', '\''])
 }
 
-/// A text that can be shown in a terminal; `None` if nothing is left of it.
-fn printable(text: &str) -> Option<String> {
+/// Returns a text that can be shown in a terminal; `None` if nothing is left of it.
+fn printable_text(text: &str) -> Option<String> {
     let shown: String = text.trim().chars().filter(|c| !c.is_control()).take(LONGEST).collect();
     let shown = shown.trim_end();
     (!shown.is_empty()).then(|| shown.into())
@@ -92,7 +92,7 @@ fn printable(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The licence of a folder with these files, as `name: files`.
+    /// Returns the licence of a folder with these files, as `name: files`.
     fn stated(files: &[(&str, &str)]) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {

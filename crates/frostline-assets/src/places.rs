@@ -8,8 +8,8 @@ use crate::error::SearchedPlaces;
 use crate::format::Format;
 use crate::{AssetError, Origin, embedded, hub};
 
-/// Where datasets and encoders are searched, in this order: the user's folders, the cache of fetched
-/// files, then the name as a path. `embedded:NAME` is searched only among the embedded files.
+/// The places in which datasets and encoders are searched, in this order: the user's folders, the cache of
+/// fetched files, then the name as a path. `embedded:NAME` is searched only among the embedded files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// The user's folder of dataset folders (`--data`), which may be one level deeper. See [`Places::unpacked`] for an archive.
@@ -21,16 +21,16 @@ pub struct Places {
 }
 
 impl Places {
-    /// The user's folders and the default cache.
+    /// Returns the user's folders and the default cache.
     #[must_use]
     pub fn new(data: Option<PathBuf>, models: Option<PathBuf>) -> Self {
         Self { data, models, cache: default_cache() }
     }
 
-    /// The same, with the datasets of a ZIP archive unpacked into the cache where [`Places::data`] is one.
+    /// Returns the same places; if [`Places::data`] is a ZIP archive, its datasets are unpacked into the cache.
     ///
     /// # Errors
-    /// If it is no archive of datasets or cannot be unpacked, see [`unpack`](crate::unpack), or if there is no cache.
+    /// If it is no archive of datasets or cannot be unpacked, see [`unpack_archive`](crate::unpack_archive), or if there is no cache.
     pub fn unpacked(mut self) -> Result<Self, AssetError> {
         if let Some(archive) = self.data.as_ref().filter(|data| data.is_file()) {
             let cache = self.cache.as_ref().ok_or_else(|| AssetError::Archive {
@@ -38,25 +38,25 @@ impl Places {
                 reason: "there is no cache to unpack it into; set FROSTLINE_CACHE, or unpack it yourself"
                     .into(),
             })?;
-            self.data = Some(crate::unpack(archive, cache)?);
+            self.data = Some(crate::unpack_archive(archive, cache)?);
         }
         Ok(self)
     }
 
-    /// The names of all datasets in the user's folder, in the cache and in the program.
+    /// Returns the names of all datasets in the user's folder, in the cache and in the program.
     #[must_use]
     pub fn datasets(&self) -> Vec<String> {
-        self.all(AssetKind::Dataset, self.data.as_deref())
+        self.all_names(AssetKind::Dataset, self.data.as_deref())
     }
 
-    /// The names of all encoders in the user's folder, in the cache and in the program.
+    /// Returns the names of all encoders in the user's folder, in the cache and in the program.
     #[must_use]
     pub fn encoders(&self) -> Vec<String> {
-        self.all(AssetKind::Encoder, self.models.as_deref())
+        self.all_names(AssetKind::Encoder, self.models.as_deref())
     }
 
-    fn all(&self, kind: AssetKind, given: Option<&Path>) -> Vec<String> {
-        let cached = self.cache.as_ref().map(|cache| cache.join(kind.folder()));
+    fn all_names(&self, kind: AssetKind, given: Option<&Path>) -> Vec<String> {
+        let cached = self.cache.as_ref().map(|cache| cache.join(kind.cache_folder()));
         let folders = [given, cached.as_deref()].into_iter().flatten();
         let mut names: Vec<String> = folders.flat_map(|folder| kind.names_in(folder)).collect();
         names.sort();
@@ -64,23 +64,26 @@ impl Places {
         names.into_iter().chain(kind.embedded_names()).collect()
     }
 
-    /// The folder for `name` and its origin.
-    pub(crate) fn find(&self, kind: AssetKind, name: &str) -> Result<Place, AssetError> {
+    /// Returns the folder for `name` and its origin.
+    pub(crate) fn find_place(&self, kind: AssetKind, name: &str) -> Result<Place, AssetError> {
         if name.starts_with(embedded::PREFIX) {
-            return if kind.embedded().contains(&name) {
+            return if kind.embedded_list().contains(&name) {
                 Ok(Place::Embedded(name.into()))
             } else {
-                Err(kind.missing(name, vec![("embedded in the program".into(), Some(kind.embedded_names()))]))
+                Err(kind.missing_asset(
+                    name,
+                    vec![("embedded in the program".into(), Some(kind.embedded_names()))],
+                ))
             };
         }
         let given = match kind {
             AssetKind::Dataset => self.data.as_deref(),
             AssetKind::Encoder => self.models.as_deref(),
         };
-        let cached = self.cache.as_ref().map(|cache| cache.join(kind.folder()));
+        let cached = self.cache.as_ref().map(|cache| cache.join(kind.cache_folder()));
         let direct = given.map(|folder| folder.join(name));
         let below = match (kind, given, &direct) {
-            (AssetKind::Dataset, Some(folder), Some(direct)) if !direct.is_dir() => below(folder, name)?,
+            (AssetKind::Dataset, Some(folder), Some(direct)) if !direct.is_dir() => find_below(folder, name)?,
             _ => None,
         };
         let other = hub::other_name(name).filter(|_| kind == AssetKind::Encoder);
@@ -102,26 +105,26 @@ impl Places {
         let mut looked = Vec::new();
         match given {
             Some(folder) => {
-                let place = format!("in {} ({})", folder.display(), kind.option());
+                let place = format!("in {} ({})", folder.display(), kind.option_name());
                 looked.push((place, Some(kind.names_in(folder))));
             }
-            None => looked.push((format!("no {} folder was given", kind.option()), None)),
+            None => looked.push((format!("no {} folder was given", kind.option_name()), None)),
         }
         if let Some(folder) = cached {
             looked.push((format!("in {} (cache)", folder.display()), Some(kind.names_in(&folder))));
         }
         looked.push(("embedded in the program".into(), Some(kind.embedded_names())));
-        Err(kind.missing(name, looked))
+        Err(kind.missing_asset(name, looked))
     }
 }
 
-/// Where a name was found.
+/// If a name was found.
 pub(crate) enum Place {
     /// A folder on disk.
     Folder {
         folder: PathBuf,
         origin: Origin,
-        /// Where hashes of its files are kept.
+        /// The cache for hashes of the files.
         cache: Option<PathBuf>,
     },
     /// An embedded folder, such as `embedded:en`.
@@ -129,7 +132,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// The place, for messages and records.
+    /// Returns the place, for messages and records.
     pub(crate) fn show(&self) -> String {
         match self {
             Self::Folder { folder, .. } => {
@@ -139,12 +142,14 @@ impl Place {
         }
     }
 
-    /// The names of the files in it, sorted.
-    pub(crate) fn files(&self) -> Result<Vec<String>, AssetError> {
+    /// Returns the names of the files in it, sorted.
+    pub(crate) fn file_names(&self) -> Result<Vec<String>, AssetError> {
         match self {
-            Self::Embedded(name) => Ok(embedded::folder(name).into_iter().map(String::from).collect()),
+            Self::Embedded(name) => {
+                Ok(embedded::files_in_folder(name).into_iter().map(String::from).collect())
+            }
             Self::Folder { folder, .. } => {
-                let mut names = names(folder, Path::is_file)
+                let mut names = names_in_folder(folder, Path::is_file)
                     .map_err(|source| AssetError::Io { path: folder.clone(), source })?;
                 names.sort();
                 Ok(names)
@@ -152,8 +157,8 @@ impl Place {
         }
     }
 
-    /// Whether a folder on disk has anything of this name, readable or not.
-    pub(crate) fn has(&self, file: &str) -> bool {
+    /// Returns whether a folder on disk has anything of this name, readable or not.
+    pub(crate) fn contains_file(&self, file: &str) -> bool {
         match self {
             Self::Embedded(_) => false,
             Self::Folder { folder, .. } => std::fs::symlink_metadata(folder.join(file)).is_ok(),
@@ -179,21 +184,21 @@ pub(crate) enum AssetKind {
 }
 
 impl AssetKind {
-    pub(crate) const fn folder(self) -> &'static str {
+    pub(crate) const fn cache_folder(self) -> &'static str {
         match self {
             Self::Dataset => "treebanks",
             Self::Encoder => "encoders",
         }
     }
 
-    const fn option(self) -> &'static str {
+    const fn option_name(self) -> &'static str {
         match self {
             Self::Dataset => "--data",
             Self::Encoder => "--models",
         }
     }
 
-    const fn embedded(self) -> &'static [&'static str] {
+    const fn embedded_list(self) -> &'static [&'static str] {
         match self {
             Self::Dataset => &embedded::DATASETS,
             Self::Encoder => &embedded::ENCODERS,
@@ -201,16 +206,16 @@ impl AssetKind {
     }
 
     fn embedded_names(self) -> Vec<String> {
-        self.embedded().iter().map(|name| (*name).into()).collect()
+        self.embedded_list().iter().map(|name| (*name).into()).collect()
     }
 
-    /// The names that can be requested in a folder, sorted: `NAME`, or `GROUP/NAME` where a folder
+    /// Returns the names that can be requested in a folder, sorted: `NAME`, or `GROUP/NAME` if a folder
     /// contains folders and is neither a dataset nor an encoder itself.
     fn names_in(self, folder: &Path) -> Vec<String> {
         let mut found = Vec::new();
-        for name in folders(folder) {
+        for name in subfolders(folder) {
             let inner =
-                if self.is_one(&folder.join(&name)) { Vec::new() } else { folders(&folder.join(&name)) };
+                if self.is_one(&folder.join(&name)) { Vec::new() } else { subfolders(&folder.join(&name)) };
             if inner.is_empty() {
                 found.push(name);
             } else {
@@ -220,18 +225,18 @@ impl AssetKind {
         found
     }
 
-    /// Whether a folder contains files of this kind.
+    /// Returns whether a folder contains files of this kind.
     fn is_one(self, folder: &Path) -> bool {
         match self {
             Self::Dataset => Format::ALL.into_iter().any(|format| {
-                names(folder, Path::is_file)
+                names_in_folder(folder, Path::is_file)
                     .is_ok_and(|names| names.iter().any(|name| name.ends_with(format.extension())))
             }),
             Self::Encoder => folder.join("config.json").exists(),
         }
     }
 
-    fn missing(self, name: &str, places: Vec<(String, Option<Vec<String>>)>) -> AssetError {
+    fn missing_asset(self, name: &str, places: Vec<(String, Option<Vec<String>>)>) -> AssetError {
         let (name, looked) = (name.into(), SearchedPlaces { places });
         match self {
             Self::Dataset => AssetError::NoDataset { name, looked },
@@ -240,8 +245,8 @@ impl AssetKind {
     }
 }
 
-/// The default cache: `$FROSTLINE_CACHE`, otherwise `frostline` under `$XDG_CACHE_HOME` or
-/// `$HOME/.cache`; `None` where none of these is set.
+/// Returns the default cache: `$FROSTLINE_CACHE`, otherwise `frostline` under `$XDG_CACHE_HOME` or
+/// `$HOME/.cache`; `None` if none of these is set.
 #[must_use]
 pub fn default_cache() -> Option<PathBuf> {
     cache_from(|name| std::env::var_os(name))
@@ -259,16 +264,16 @@ fn cache_from(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     })
 }
 
-/// The folder for a name in one of a folder's direct subfolders. A name with `..` or a root is not
+/// Returns the folder for a name in one of a folder's direct subfolders. A name with `..` or a root is not
 /// searched there, since it could lead outside.
 ///
 /// # Errors
 /// If several subfolders have it.
-fn below(folder: &Path, name: &str) -> Result<Option<PathBuf>, AssetError> {
+fn find_below(folder: &Path, name: &str) -> Result<Option<PathBuf>, AssetError> {
     if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
         return Ok(None);
     }
-    let groups = folders(folder).into_iter().filter(|group| folder.join(group).join(name).is_dir());
+    let groups = subfolders(folder).into_iter().filter(|group| folder.join(group).join(name).is_dir());
     let found: Vec<String> = groups.map(|group| format!("{group}/{name}")).collect();
     match found.as_slice() {
         [] => Ok(None),
@@ -277,8 +282,8 @@ fn below(folder: &Path, name: &str) -> Result<Option<PathBuf>, AssetError> {
     }
 }
 
-/// The names in a folder that pass the test, in no particular order.
-fn names(folder: &Path, keep: impl Fn(&Path) -> bool) -> std::io::Result<Vec<String>> {
+/// Returns the names in a folder that pass the test, in no particular order.
+fn names_in_folder(folder: &Path, keep: impl Fn(&Path) -> bool) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -291,9 +296,9 @@ fn names(folder: &Path, keep: impl Fn(&Path) -> bool) -> std::io::Result<Vec<Str
     Ok(names)
 }
 
-/// The folders in a folder, sorted; none where it cannot be read.
-fn folders(folder: &Path) -> Vec<String> {
-    let mut names = names(folder, Path::is_dir).unwrap_or_default();
+/// Returns the folders in a folder, sorted; none if it cannot be read.
+fn subfolders(folder: &Path) -> Vec<String> {
+    let mut names = names_in_folder(folder, Path::is_dir).unwrap_or_default();
     names.retain(|name| !name.starts_with('.') && !name.ends_with(".part"));
     names.sort();
     names

@@ -23,23 +23,23 @@ pub struct Source {
     pub path: String,
     /// SHA-256 of its bytes in hexadecimal.
     pub sha256: String,
-    /// Its size.
+    /// The size of the file.
     ///
     /// # Units
     /// Bytes.
     pub bytes: u64,
-    /// Where it comes from.
+    /// The origin of the file.
     pub origin: Origin,
 }
 
-/// Where a file comes from.
+/// The origin of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The user named it or its folder.
     Given,
-    /// It was fetched into the cache.
+    /// The file was fetched into the cache.
     Cache,
-    /// It is embedded in the program.
+    /// The file is embedded in the program.
     Embedded,
 }
 
@@ -95,7 +95,7 @@ impl Source {
     }
 }
 
-/// The bytes of a [`Source::path`]: a file on disk or an embedded one.
+/// Returns the bytes of a [`Source::path`]: a file on disk or an embedded one.
 ///
 /// # Errors
 /// If there is no such file or it cannot be read.
@@ -107,11 +107,11 @@ pub fn read(path: &str) -> Result<Cow<'static, [u8]>, AssetError> {
     contents.map(Cow::Owned).map_err(|error| AssetError::Io { path: error.path, source: error.reason })
 }
 
-/// Like [`read`], but checks the SHA-256: a file that changed since a plan was expanded must not be
-/// mistaken for the one that was hashed.
+/// Like [`read`], but checks the SHA-256: a file that changed since a plan was expanded must not be mistaken
+/// for the hashed file.
 ///
 /// # Errors
-/// As [`read`], and if the hash differs.
+/// See [`read`]; also if the hash differs.
 pub fn read_pinned(path: &str, sha256_hex: &str) -> Result<Cow<'static, [u8]>, AssetError> {
     let contents = read(path)?;
     let found = sha256(&contents);

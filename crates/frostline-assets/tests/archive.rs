@@ -1,10 +1,10 @@
-//! ZIP archives of datasets: what is unpacked, where, and what is refused.
+//! ZIP archives of datasets: unpacked files, their places, and refused archives.
 
 use std::fs;
 use std::io::{Cursor, Write as _};
 use std::path::Path;
 
-use frostline_assets::{Places, unpack};
+use frostline_assets::{Places, unpack_archive};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -19,7 +19,7 @@ fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-/// An archive whose list gives each file this size.
+/// Returns an archive whose list gives each file this size.
 fn zip_that_claims(files: &[(&str, &str)], bytes: u64) -> Vec<u8> {
     let whole = zip_of(files);
     let start = whole.windows(4).position(|four| four == b"PK\x01\x02").unwrap();
@@ -96,10 +96,10 @@ fn an_archive_is_given_in_place_of_a_folder() {
         "own/train.tsv",
     ];
     assert_eq!(names, expected);
-    // Equal contents share a folder; other contents get one of their own.
-    assert_eq!(unpack(&archive, &cache).unwrap(), unpacked);
+    // Equal contents share a folder; other contents get a separate folder.
+    assert_eq!(unpack_archive(&archive, &cache).unwrap(), unpacked);
     fs::write(&archive, zip_of(&files[..2])).unwrap();
-    assert_ne!(unpack(&archive, &cache).unwrap(), unpacked);
+    assert_ne!(unpack_archive(&archive, &cache).unwrap(), unpacked);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn what_an_archive_claims_to_unpack_to_is_limited_for_all_its_files() {
     for (files, each) in [(&splits[..], 1 << 63), (&splits, u64::MAX), (&splits, 9 << 30), (&notes, 6 << 30)]
     {
         fs::write(&archive, zip_that_claims(files, each)).unwrap();
-        let error = unpack(&archive, &folder.path().join("cache")).unwrap_err().to_string();
+        let error = unpack_archive(&archive, &folder.path().join("cache")).unwrap_err().to_string();
         assert!(error.contains("at most 17179869184 are unpacked"), "{each}: {error}");
     }
 }
@@ -125,12 +125,12 @@ fn a_note_for_one_place_is_there_once_and_names_can_be_printed() {
     let files =
         [("A/dev.conllu", SENTENCE), ("x/A/README.md", "1"), ("y/A/README.md", "2"), ("B/README.md", "3")];
     fs::write(&archive, zip_of(&files)).unwrap();
-    let error = unpack(&archive, &cache).unwrap_err().to_string();
+    let error = unpack_archive(&archive, &cache).unwrap_err().to_string();
     assert!(error.contains("x/A/README.md and y/A/README.md would both be A/README.md"), "{error}");
     let files =
         [("A/dev.conllu", SENTENCE), ("A/\u{1b}[2Jdev.conllu", SENTENCE), ("A\nB/dev.conllu", SENTENCE)];
     fs::write(&archive, zip_of(&files)).unwrap();
-    let unpacked = unpack(&archive, &cache).unwrap();
+    let unpacked = unpack_archive(&archive, &cache).unwrap();
     assert_eq!(listed(&unpacked), [unpacked.join("A/dev.conllu").to_str().unwrap()]);
 }
 
@@ -152,8 +152,8 @@ fn archives_that_are_none_are_refused_and_leave_nothing() {
     let mut wrong_byte = whole.clone();
     wrong_byte[45] ^= 0x55;
     let cases: [(&str, Vec<u8>, &str); 10] = [
-        ("no archive", b"text".to_vec(), "no ZIP archive"),
-        ("cut off", whole[..whole.len() / 2].to_vec(), "no ZIP archive"),
+        ("no archive", b"text".to_vec(), "not a ZIP archive"),
+        ("cut off", whole[..whole.len() / 2].to_vec(), "not a ZIP archive"),
         ("empty", zip_of(&[]), "no dataset"),
         ("none", zip_of(&[("a.txt", "x")]), "no dataset"),
         ("a way out", zip_of(&[("../../outside.conllu", SENTENCE)]), "no dataset"),
@@ -165,14 +165,14 @@ fn archives_that_are_none_are_refused_and_leave_nothing() {
         ("PPMd", of_method(98), "A/train.conllu is compressed with "),
         ("bzip2", of_method(12), "and only deflate is read; unpack"),
         ("no method", of_method(77), "A/train.conllu is compressed with "),
-        ("a wrong size", wrong_size, "is not as long"),
+        ("a wrong size", wrong_size, "differs in length"),
     ];
     for (what, bytes, expected) in cases.into_iter().chain([("a wrong byte", wrong_byte, "A/train.conllu: ")])
     {
         let archive = folder.path().join("x.zip");
         fs::write(&archive, bytes).unwrap();
         let cache = folder.path().join("cache");
-        let error = unpack(&archive, &cache).unwrap_err().to_string();
+        let error = unpack_archive(&archive, &cache).unwrap_err().to_string();
         assert!(error.contains(expected) && error.contains("x.zip"), "{what}: {error}");
         assert!(!outside.exists() && (!cache.exists() || listed(&cache).is_empty()), "{what}");
     }

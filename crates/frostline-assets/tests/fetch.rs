@@ -78,7 +78,7 @@ fn an_archive_is_fetched_once_and_unpacked() {
     assert!(matches!(fetch::archive(&page, &options, &mut quiet), Err(FetchError::Offline { .. })));
     options.offline = false;
     let error = fetch::archive(&page, &options, &mut quiet).unwrap_err().to_string();
-    assert!(error.contains("no ZIP archive"), "{error}");
+    assert!(error.contains("not a ZIP archive"), "{error}");
     server.page("/hub/own/page.zip", body);
     options.pins.clear();
     fetch::archive(&page, &options, &mut quiet).expect("what was no archive is not kept");
@@ -303,7 +303,7 @@ fn an_encoder_comes_with_its_weights_and_nothing_else() {
     assert!(elsewhere.contains("some/encoder"), "{elsewhere}");
 }
 
-/// Built-in plans have short names, under which the hub knows nothing.
+/// Built-in plans use short names, which the hub does not have.
 #[test]
 fn a_short_name_is_fetched_by_its_hub_id_and_found_by_both() {
     let files: [(&str, &[u8]); 3] =

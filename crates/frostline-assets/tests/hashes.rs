@@ -18,7 +18,7 @@ fn entries(cache: &Path) -> Vec<PathBuf> {
 }
 
 /// Waits until a change would show in the file's times.
-fn settle(path: &Path) {
+fn wait_until_settled(path: &Path) {
     while Identity::of(path).expect("there").lasting().is_none() {
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -33,11 +33,11 @@ fn a_kept_hash_holds_until_somebody_writes() {
 
     let first = known();
     assert!(entries(&cache).is_empty(), "a file that was just written may be written again at the same time");
-    settle(&path);
+    wait_until_settled(&path);
     assert_eq!([known(), known()], [first.clone(), first.clone()]);
     let [kept] = entries(&cache).try_into().expect("one");
 
-    // What the cache says is what is read.
+    // The hash is read from the cache.
     let sealed = fs::read(&kept).expect("readable");
     let inside = frostline_files::unseal(&sealed).expect("a seal").to_vec();
     let text = String::from_utf8(inside).expect("text").replace(&first.sha256, &"0".repeat(64));
@@ -65,7 +65,7 @@ fn a_kept_hash_holds_until_somebody_writes() {
     let second = known();
     assert_eq!(second, Source::of_file(&path, Origin::Given).expect("readable"));
     assert_ne!(second.sha256, first.sha256);
-    settle(&path);
+    wait_until_settled(&path);
     assert_eq!(known(), second);
 
     // Another file in its place, with its time.
@@ -73,7 +73,7 @@ fn a_kept_hash_holds_until_somebody_writes() {
     File::create(&other).and_then(|file| file.set_len(LARGE)).expect("written");
     File::options().write(true).open(&other).and_then(|file| file.set_modified(written)).expect("set");
     fs::rename(&other, &path).expect("renamed");
-    settle(&path);
+    wait_until_settled(&path);
     assert_eq!(known(), first);
 }
 
@@ -82,7 +82,7 @@ fn an_entry_that_others_could_have_written_is_not_believed() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let (path, cache) = (folder.path().join("weights"), folder.path().join("cache"));
     File::create(&path).and_then(|file| file.set_len(LARGE)).expect("written");
-    settle(&path);
+    wait_until_settled(&path);
     let known = || Source::of_known_file(&path, Origin::Given, Some(&cache)).expect("readable");
     let first = known();
     let [kept] = entries(&cache).try_into().expect("one");
@@ -128,7 +128,7 @@ fn small_files_and_files_without_a_cache_are_hashed_each_time() {
     fs::write(&path, "text").expect("written");
     let old = SystemTime::now() - Duration::from_secs(1000);
     File::options().write(true).open(&path).and_then(|file| file.set_modified(old)).expect("set");
-    settle(&path);
+    wait_until_settled(&path);
     for cache in [Some(&*cache), None] {
         let found = Source::of_known_file(&path, Origin::Given, cache).expect("readable");
         assert_eq!(found, Source::of_file(&path, Origin::Given).expect("readable"));

@@ -13,13 +13,13 @@ use server::{Server, TRAIN, blob_id, list_of, quiet, treebank, treebank_named};
 const EWT: &str = "UD_English-EWT";
 const EWT_TRAIN: &str = "en_ewt-ud-train.conllu";
 
-/// What is in the cache's folder of treebanks.
+/// Returns the content of the cache's folder of treebanks.
 fn treebanks_in(cache: &Path) -> Vec<String> {
     let Ok(found) = fs::read_dir(cache.join("treebanks")) else { return Vec::new() };
     found.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// A server that lists the right blob ids of English EWT, whatever its files contain.
+/// Returns a server that lists the correct blob ids of English EWT, with any file contents.
 fn with_ids_of_the_release() -> Server {
     let (server, files) = treebank_named(EWT, "en_ewt", &[("README.md", "# EWT")]);
     server.change(&list_of(EWT), |page| {
@@ -171,7 +171,7 @@ fn a_list_with_other_blob_ids_than_the_release_is_an_error() {
     assert_eq!(server.requests(), 1, "the list only");
     assert_eq!(treebanks_in(cache.path()), [""; 0]);
 
-    // A SHA-256 in the list would be checked instead of the blob id, and says nothing about the release.
+    // A SHA-256 in the list would be checked instead of the blob id, and does not prove the release.
     let server = with_ids_of_the_release();
     let blob = fetch::known_blobs(EWT, "r2.16")[0].1;
     server.change(&list_of(EWT), |page| {
@@ -183,7 +183,7 @@ fn a_list_with_other_blob_ids_than_the_release_is_an_error() {
     let error = fetch::treebank(EWT, &server.options(cache.path()), &mut quiet).unwrap_err();
     assert!(error.to_string().contains("found SHA-256"), "{error}");
 
-    // Where names differ in case only, the second file would replace the first.
+    // If names differ in case only, the second file would replace the first.
     let server = with_ids_of_the_release();
     add_to_list(&server, EWT, "EN_EWT-ud-train.conllu");
     let error = fetch::treebank(EWT, &server.options(cache.path()), &mut quiet).unwrap_err();
@@ -235,8 +235,8 @@ fn a_cached_release_with_other_contents_is_an_error() {
     assert!(matches!(error, FetchError::OtherFile { .. }), "{error}");
 }
 
-/// The treebanks that tests of other crates read are those of the release. Naija's train split is left out: the
-/// folder's is put together from the treebank's recordings in the order of their names, which is not the release's.
+/// The treebanks that tests of other crates read belong to the release. Naija's train split is excluded: the
+/// folder's file joins the treebank's recordings in the order of their names, which differs from the release.
 #[test]
 fn the_shared_treebanks_are_those_of_the_release() {
     let Some(shared) = frostline_testing::shared() else { return };

@@ -1,4 +1,4 @@
-//! Names are found where they should be, and every error lists what exists and what to do.
+//! Names are found in the expected places, and every error lists what exists and the next step.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A data folder with two treebanks, a models folder with one encoder, and a cache with one each.
+/// Returns a data folder with two treebanks, a models folder with one encoder, and a cache with one each.
 fn places(root: &Path) -> Places {
     for split in ["train", "dev", "test"] {
         write(&root.join(format!("data/UD_Toy-A/xx_a-ud-{split}.conllu")), SENTENCE);
@@ -32,7 +32,7 @@ fn places(root: &Path) -> Places {
     }
 }
 
-/// An error's text without the temporary folder's name.
+/// Returns an error's text without the temporary folder's name.
 fn shown(root: &Path, error: &AssetError) -> String {
     error.to_string().replace(root.to_str().unwrap(), "ROOT")
 }

@@ -164,6 +164,46 @@ impl Folders {
     }
 
     fn weights(&self, step: &Step, config: &EncoderConfig) -> Result<Box<dyn ParameterSource>> {
+        let mut settings = Settings { seed: step.seed, ..Settings::default() };
+        settings.encoder.init = if step.random_init { Init::Random } else { Init::Pretrained };
+        inputs::encoder_source(&self.inputs, &settings, config)
+    }
+}
+
+impl Step {
+    /// Times the steps on this backend, with the threads of the caller's pool.
+    ///
+    /// # Errors
+    /// If an input cannot be read or does not fit, or the backend cannot run here.
+    pub fn time(&self, folders: &Folders, backend: &str) -> Result<Timed> {
+        backend::on(backend, StepTask { folders, step: self })?
+    }
+}
+
+/// Times training steps on some backend.
+pub(crate) struct StepTask<'a> {
+    /// The encoder and the treebank.
+    pub folders: &'a Folders,
+    /// Which.
+    pub step: &'a Step,
+}
+
+impl Work for StepTask<'_> {
+    type Output = Result<Timed>;
+
+    fn run<B: Train>(self, device: &B::Device) -> Result<Timed> {
+        let Self { folders, step } = self;
+        let mut encoder = inputs::encoder_config(&folders.inputs)?;
+        let policy = step.policy.resolve(encoder.depth, &["head"])?;
+        encoder.extras = extras(&Settings::default(), &[&policy], encoder.depth)?;
+        let ([all, mut dev], tags, vocabulary) = datasets(folders, step)?;
+        let head = RandomInit::new(step.seed, HEAD_STD);
+        let source = folders.weights(step, &encoder)?;
+        let heads = [HeadShape::linear(tags.len())];
+        let build = || -> Result<Model<B>> {
+            Ok(Model::build(&encoder, &vocabulary, &heads, [&*source, &head], device)?)
+        };
+        let model = build()?;
         let settings = step.settings();
         let blocks = policy.constant_prefix().filter(|_| step.prefix_cache);
         if step.prefix_cache && blocks.is_none() {

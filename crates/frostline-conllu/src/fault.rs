@@ -107,7 +107,7 @@ pub enum FaultKind {
     LoneCarriageReturn,
     /// The character that programs write in place of undecodable bytes.
     #[error(
-        "found U+FFFD, which stands for a character that was lost when the text was decoded, expected the character itself; restore it from the source of the text"
+        "found U+FFFD, the replacement of an undecodable character, expected the character itself; restore it from the source of the text"
     )]
     ReplacementCharacter,
     /// Not ten columns.
@@ -116,7 +116,7 @@ pub enum FaultKind {
     )]
     ColumnCount { found: usize },
     /// An empty column.
-    #[error("{column} is empty, expected a value; write \"_\" where there is none")]
+    #[error("{column} is empty, expected a value; write \"_\" if there is none")]
     EmptyColumn { column: Column },
     /// A column that starts or ends with white space.
     #[error("{column} is {found}, expected no white space at its ends; remove it")]
@@ -144,7 +144,7 @@ pub enum FaultKind {
     CommentIndented { found: Quote },
     /// An ID of digits and signs some of which only look right, or cannot be seen.
     #[error(
-        "ID is {found}, which contains {characters}, expected only 0 to 9, \"-\" and \".\"; replace or remove what is not one of them"
+        "ID is {found}, which contains {characters}, expected only 0 to 9, \"-\" and \".\"; replace or remove the others"
     )]
     IdCharacters { found: Quote, characters: CodePoints },
     /// A number that does not fit in 32 bits.
@@ -198,7 +198,7 @@ pub enum FaultKind {
     CommentInside,
     /// A comment after the last row.
     #[error(
-        "found a comment after the sentence's last row, expected comments before its first row; move the comment there, or, where it belongs to the next sentence, behind the blank line"
+        "found a comment after the sentence's last row, expected comments before its first row; move the comment there, or after the blank line if it belongs to the next sentence"
     )]
     CommentAfter,
     /// Comments with no rows.
@@ -277,7 +277,7 @@ pub enum FaultKind {
     HeadSelf { word: usize },
     /// A second word with head 0.
     #[error(
-        "HEAD of word {second} is 0, as is that of word {first}, expected one root; attach one of the two to another word"
+        "HEAD of word {second} is 0, and HEAD of word {first} too, expected one root; attach one of the two to another word"
     )]
     SecondRoot { first: usize, second: usize },
     /// Heads that form a cycle.
@@ -332,7 +332,7 @@ pub enum FaultKind {
     #[error("found {found} in MISC, expected SpaceAfter=No or nothing; correct it, or use SpacesAfter")]
     SpaceAfter { found: Quote },
     /// `NoSpaceAfter=Yes`, which nothing reads.
-    #[error("found {found} in MISC, expected SpaceAfter=No where no space follows; replace it")]
+    #[error("found {found} in MISC, expected SpaceAfter=No if no space follows; replace it")]
     NoSpaceAfter { found: Quote },
     /// `SpaceAfter=No` on a word of a range.
     #[error(
@@ -393,7 +393,7 @@ pub enum FaultKind {
     #[error("the text of the sentence ends with white space, expected none; remove it")]
     TextEdgeSpace,
     /// A form that does not match the text at its place.
-    #[error("FORM is {found}, but the text goes on with {text}, expected the same; correct one of them")]
+    #[error("FORM is {found}, but the text continues with {text}, expected the same; correct one of them")]
     TextForm { found: Quote, text: Quote },
     /// A text that ends before the last form.
     #[error(
@@ -402,12 +402,12 @@ pub enum FaultKind {
     TextShort { found: Quote },
     /// A missing space in the text after a token without SpaceAfter=No.
     #[error(
-        "the text goes on with {text} without a space, expected SpaceAfter=No in MISC; add it, or add the space"
+        "the text continues with {text} without a space, expected SpaceAfter=No in MISC; add it, or add the space"
     )]
     SpaceAfterMissing { text: Quote },
     /// Text after the last form.
     #[error(
-        "the text goes on with {text} after the last FORM, expected it to end there; add the words or shorten the text"
+        "the text continues with {text} after the last FORM, expected it to end there; add the words or shorten the text"
     )]
     TextRest { text: Quote },
     /// A new document or paragraph after `SpaceAfter=No`.

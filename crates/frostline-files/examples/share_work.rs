@@ -18,7 +18,7 @@ type Error = Box<dyn std::error::Error>;
 fn main() -> Result<(), Error> {
     let given = std::env::args().nth(1).filter(|folder| !folder.starts_with('-'));
     let folder = given.as_ref().map_or_else(own_folder, PathBuf::from);
-    println!("{} done by this process", work(&folder)?);
+    println!("{} done by this process", do_pieces(&folder)?);
     if given.is_none() {
         frostline_files::remove_own_folder(&folder)?;
     }
@@ -29,8 +29,8 @@ fn own_folder() -> PathBuf {
     std::env::temp_dir().join(format!("frostline-share-work-{}", std::process::id()))
 }
 
-/// Does what nobody else has done or is doing; gives the number of pieces.
-fn work(folder: &Path) -> Result<u32, Error> {
+/// Does all pieces that no other process has done or is doing; returns their number.
+fn do_pieces(folder: &Path) -> Result<u32, Error> {
     frostline_files::create_folder(folder)?;
     let claimant = Claimant::new(Disk, Owner::this_process("an example", LEASE));
     let mut done = 0;
@@ -53,7 +53,7 @@ fn work(folder: &Path) -> Result<u32, Error> {
     Ok(done)
 }
 
-/// Whether the result is there and whole: a file that was cut off or changed is done again.
+/// Returns whether the result is there and whole: a file that was cut off or changed is done again.
 fn is_done(result: &Path) -> bool {
     frostline_files::read(result, MOST).is_ok_and(|bytes| unseal(&bytes).is_some())
 }
@@ -61,9 +61,9 @@ fn is_done(result: &Path) -> bool {
 #[test]
 fn each_piece_is_done_once() {
     let folder = own_folder();
-    assert_eq!(work(&folder).unwrap(), PIECES);
-    assert_eq!(work(&folder).unwrap(), 0);
+    assert_eq!(do_pieces(&folder).unwrap(), PIECES);
+    assert_eq!(do_pieces(&folder).unwrap(), 0);
     frostline_files::write(&folder.join("2.result"), b"damaged").unwrap();
-    assert_eq!(work(&folder).unwrap(), 1);
+    assert_eq!(do_pieces(&folder).unwrap(), 1);
     frostline_files::remove_own_folder(&folder).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a file, with the path.
+//! Errors of file operations, with the path.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
-//! The one place through which every change of a file passes. With the feature `faults`, which no released program
-//! has, any of them can be made to fail, or to be the last before a power cut.
+//! Every change of a file passes through this module. With the feature `faults`, which no released program has,
+//! any change can be made to fail, or to be the last before a power cut.
 //!
 //! `FROSTLINE_FAULT_LOG=FILE` adds a line to FILE for each operation: `ROLE NUMBER OPERATION PATH`. The role is the
 //! program's command, such as `sweep` or `worker`, and numbers count from 1 in each process.
 //!
-//! `FROSTLINE_FAULT=ROLE:NUMBER:KIND` chooses one of them. KIND is
+//! `FROSTLINE_FAULT=ROLE:NUMBER:KIND` chooses an operation. KIND is
 //!
 //! - `error`: the operation fails without having done anything;
 //! - `short`: half of a write reaches the file, then it fails, as on a disk that becomes full;
@@ -45,9 +45,9 @@ pub(crate) enum Extent {
     Half,
 }
 
-/// Does `work`, or what the environment asks for instead.
+/// Does `work`, or the fault requested by the environment.
 #[cfg(not(feature = "faults"))]
-pub(crate) fn through<T>(
+pub(crate) fn run_operation<T>(
     _operation: Operation,
     _path: &Path,
     work: impl FnOnce(Extent) -> io::Result<T>,
@@ -56,7 +56,7 @@ pub(crate) fn through<T>(
 }
 
 #[cfg(feature = "faults")]
-pub(crate) use injected::through;
+pub(crate) use injected::run_operation;
 
 #[cfg(feature = "faults")]
 mod injected {
@@ -70,14 +70,14 @@ mod injected {
     /// The number of the last operation.
     static LAST: AtomicU64 = AtomicU64::new(0);
 
-    /// What the environment asks for.
+    /// The fault and the log requested by the environment.
     struct Asked {
         role: String,
         log: Option<String>,
         fault: Option<(u64, String)>,
     }
 
-    fn asked() -> &'static Asked {
+    fn requested_faults() -> &'static Asked {
         static ASKED: OnceLock<Asked> = OnceLock::new();
         ASKED.get_or_init(|| {
             let role = std::env::args().nth(1).unwrap_or_default();
@@ -91,13 +91,13 @@ mod injected {
         })
     }
 
-    pub(crate) fn through<T>(
+    pub(crate) fn run_operation<T>(
         operation: Operation,
         path: &Path,
         work: impl FnOnce(Extent) -> io::Result<T>,
     ) -> io::Result<T> {
         let number = LAST.fetch_add(1, Ordering::SeqCst) + 1;
-        let Asked { role, log, fault } = asked();
+        let Asked { role, log, fault } = requested_faults();
         if let Some(log) = log {
             let line = format!("{role} {number} {operation:?} {}\n", path.display());
             let file = OpenOptions::new().create(true).append(true).open(log);
@@ -125,7 +125,7 @@ mod injected {
     /// Ends the process that started this one, and then this one.
     fn cut_power() -> ! {
         #[cfg(unix)]
-        if asked().role == "worker" {
+        if requested_faults().role == "worker" {
             let parent = std::os::unix::process::parent_id().to_string();
             let _ = std::process::Command::new("kill").args(["-9", &parent]).status();
         }

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use crate::FileError;
 
-/// The beginning of a file that Git LFS leaves in place of one that was not downloaded.
+/// Beginning of the file that Git LFS leaves in place of a file that was not downloaded.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// The largest such file, by its specification.
@@ -23,7 +23,7 @@ const MOST_POINTER: u64 = 1024;
 /// If there is no such file, it is not a regular one, it is a pointer of Git LFS, or it cannot be opened.
 pub fn open(path: &Path) -> Result<File, FileError> {
     let open = || {
-        regular(&fs::metadata(path)?)?;
+        check_regular(&fs::metadata(path)?)?;
         let mut file = open_now(path, File::options().read(true))?;
         refuse_lfs_pointer(&mut file)?;
         Ok(file)
@@ -54,12 +54,12 @@ pub(crate) fn open_now(path: &Path, options: &mut OpenOptions) -> io::Result<Fil
         options.custom_flags((rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits() as i32);
     }
     let file = options.open(path)?;
-    regular(&file.metadata()?)?;
+    check_regular(&file.metadata()?)?;
     Ok(file)
 }
 
 /// Checks that this is a regular file.
-pub(crate) fn regular(found: &Metadata) -> io::Result<()> {
+pub(crate) fn check_regular(found: &Metadata) -> io::Result<()> {
     if found.is_file() {
         return Ok(());
     }
@@ -70,7 +70,7 @@ pub(crate) fn regular(found: &Metadata) -> io::Result<()> {
 /// Reads a whole regular file of at most `most` bytes.
 ///
 /// # Errors
-/// As for [`open`]; also if the file is larger or cannot be read.
+/// See [`open`]; also if the file is larger or cannot be read.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     let file = open(path)?;
     let read = || {
@@ -80,7 +80,7 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
             return Err(io::Error::other(format!("it has {size} MiB, but at most {most} MiB are read")));
         }
         let mut bytes = Vec::with_capacity(size as usize);
-        // It may grow while it is read.
+        // The file may grow while it is read.
         (&file).take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
@@ -90,7 +90,7 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
 /// Reads a whole regular file of at most `most` bytes as text.
 ///
 /// # Errors
-/// As for [`read`]; also if it is not UTF-8.
+/// See [`read`]; also if it is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
     String::from_utf8(read(path, most)?).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
@@ -98,8 +98,8 @@ pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
     })
 }
 
-/// Which file lies under a path, and when it was last written. Two equal identities, one from before and one from
-/// after a file was read, show that nobody wrote to the file or put another in its place meanwhile.
+/// The file at a path, and the time of its last write. Two equal identities, from before and after reading,
+/// show that the file was not written or replaced meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Device, number on it, and the last change of its contents or attributes in nanoseconds.
@@ -112,7 +112,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The identity of the file under a path.
+    /// Returns the identity of the file under a path.
     ///
     /// # Errors
     /// If there is none.
@@ -133,7 +133,7 @@ impl Identity {
         })
     }
 
-    /// The file's size.
+    /// Returns the file's size.
     ///
     /// # Units
     /// Bytes.
@@ -142,10 +142,11 @@ impl Identity {
         self.size
     }
 
-    /// The identity as text, to be compared with that of the same path at another time, also by another program. `None` where a
-    /// later change might not show: if the file was changed in the last seconds, since file systems count time in steps of up to
-    /// two, where the system does not say when a file's attributes were changed, and on file systems in memory (tmpfs), where
-    /// writing to a mapped file changes no time.
+    /// Returns the identity as text, for comparison with the same path at another time, even by another
+    /// program. Returns `None` if a later change might be missed: if the file was changed in the last seconds,
+    /// since file systems count time in steps of up to two; if the system does not report the time of changes
+    /// to a file's attributes; and on file systems in memory (tmpfs), on which writing to a mapped file changes
+    /// no time.
     #[must_use]
     pub fn lasting(&self) -> Option<String> {
         #[cfg(unix)]
@@ -168,7 +169,8 @@ impl Identity {
     }
 }
 
-/// Whether the file system under a path notes every write in a file's times: those in memory do not for mapped files.
+/// Returns whether the file system under a path records every write in a file's times. File systems in memory
+/// do not for mapped files.
 fn has_times(path: &Path) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -185,7 +187,8 @@ fn has_times(path: &Path) -> bool {
     }
 }
 
-/// Whether this is a regular file that belongs to the current user and that no other user can write to, by its owner and mode.
+/// Returns whether this is a regular file that belongs to the current user and that no other user can write to,
+/// by its owner and mode.
 #[must_use]
 pub fn is_own(path: &Path) -> bool {
     #[cfg(unix)]
@@ -214,7 +217,7 @@ mod tests {
         fs::write(&path, pointer).expect("written");
         let error = read_text(&path, 1 << 20).expect_err("a pointer").to_string();
         assert!(error.contains("a pointer of Git LFS") && error.contains("git lfs pull"), "{error}");
-        // What only begins in the same way is read from its first byte on.
+        // A text with only the same beginning is read from its first byte.
         for text in ["version 2\n".to_string(), String::new(), format!("{pointer}{}", "x".repeat(1024))] {
             fs::write(&path, &text).expect("written");
             assert_eq!(read_text(&path, 1 << 20).expect("text"), text);

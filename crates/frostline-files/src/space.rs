@@ -1,4 +1,4 @@
-//! What a file system still takes, asked without changing anything.
+//! Free space of a file system, determined without changing it.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Of the file system that an existing path is on; nothing where the system does not say.
+    /// Returns the space of the file system of an existing path; `None` if the system does not report it.
     #[cfg(unix)]
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
@@ -21,7 +21,7 @@ impl Space {
         Some(Self { free: bytes(found.f_bavail), total: bytes(found.f_blocks) })
     }
 
-    /// Of the file system that an existing path is on; nothing where the system does not say.
+    /// Returns the space of the file system of an existing path; `None` if the system does not report it.
     #[cfg(not(unix))]
     #[must_use]
     pub fn of(_: &Path) -> Option<Self> {
@@ -29,22 +29,23 @@ impl Space {
     }
 }
 
-/// Whether this user may write into a folder, or make it: whether the nearest folder above it that exists takes files.
+/// Returns whether this user may write into a folder or create it, that is, whether its nearest existing parent
+/// accepts files.
 #[must_use]
 pub fn can_write_into(folder: &Path) -> bool {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
     let nearest = absolute.ancestors().find(|path| path.symlink_metadata().is_ok());
-    nearest.is_some_and(|path| path.is_dir() && allowed(path))
+    nearest.is_some_and(|path| path.is_dir() && preallocation_works(path))
 }
 
 #[cfg(unix)]
-fn allowed(folder: &Path) -> bool {
+fn preallocation_works(folder: &Path) -> bool {
     use rustix::fs::{Access, access};
     access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
 #[cfg(not(unix))]
-fn allowed(folder: &Path) -> bool {
+fn preallocation_works(folder: &Path) -> bool {
     folder.metadata().is_ok_and(|found| !found.permissions().readonly())
 }
 

@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use sha2::{Digest as _, Sha256};
 
 use crate::FileError;
-use crate::claim::{Commit, Disk, WorkClaim, commit, token};
-use crate::fault::{Extent, Operation, through};
-use crate::read::{open_now, regular};
-use crate::seal::sealed;
+use crate::claim::{Commit, Disk, WorkClaim, commit, new_token};
+use crate::fault::{Extent, Operation, run_operation};
+use crate::read::{check_regular, open_now};
+use crate::seal::seal_of_hash;
 
 /// The bytes that a [`Writer`] keeps before it writes them.
 const BUFFER: usize = 1 << 20;
@@ -26,13 +26,13 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     writer.finish()
 }
 
-/// A file that is being written. Until [`Writer::finish`] succeeds it bears another name, `NAME.PROCESS.part`, and the
-/// file that was there before stays as it is. Processes that write the same file do not disturb each other.
+/// A file that is being written. Until [`Writer::finish`] succeeds it has another name, `NAME.PROCESS.part`,
+/// and the existing file stays unchanged. Processes that write the same file do not disturb each other.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
     file: BufWriter<Part>,
-    /// Of a file that gets a seal.
+    /// The hasher of a file that gets a seal.
     hasher: Option<Sha256>,
 }
 
@@ -51,10 +51,10 @@ impl Writer {
     /// If it cannot be created.
     pub fn create(path: &Path) -> Result<Self, FileError> {
         let part = part_of(path);
-        // A link that somebody put there is replaced and not followed.
+        // An existing link is replaced and not followed.
         remove(&part)?;
         let create = |_| OpenOptions::new().write(true).create_new(true).open(&part);
-        let file = through(Operation::Create, &part, create).map_err(FileError::of(path))?;
+        let file = run_operation(Operation::Create, &part, create).map_err(FileError::of(path))?;
         let part = Part { path: part, file, finished: false };
         Ok(Self { path: path.into(), file: BufWriter::with_capacity(BUFFER, part), hasher: None })
     }
@@ -62,7 +62,7 @@ impl Writer {
     /// Begins a file that ends with a [seal](crate::seal()) of its bytes.
     ///
     /// # Errors
-    /// As for [`Writer::create`].
+    /// See [`Writer::create`].
     pub fn create_sealed(path: &Path) -> Result<Self, FileError> {
         let mut writer = Self::create(path)?;
         writer.hasher = Some(Sha256::new());
@@ -75,7 +75,7 @@ impl Writer {
     /// If that fails; then the file that was there before is unchanged.
     pub fn finish(mut self) -> Result<(), FileError> {
         let end = |writer: &mut Self| {
-            writer.sync()?;
+            writer.sync_to_disk()?;
             let part = writer.file.get_mut();
             rename_file(&part.path, &writer.path)?;
             part.finished = true;
@@ -88,14 +88,14 @@ impl Writer {
     /// `counts` has the name.
     ///
     /// # Errors
-    /// As for [`Writer::finish`].
+    /// See [`Writer::finish`].
     pub fn finish_claimed(
         mut self,
         claim: &WorkClaim,
         counts: impl FnOnce() -> bool,
     ) -> Result<Commit, FileError> {
         let end = |writer: &mut Self| {
-            writer.sync()?;
+            writer.sync_to_disk()?;
             let part = writer.file.get_mut();
             let committed = commit(&Disk, claim, &part.path, &writer.path, counts)?;
             part.finished = true;
@@ -105,24 +105,24 @@ impl Writer {
         end(&mut self).map_err(FileError::of(&self.path))
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn sync_to_disk(&mut self) -> io::Result<()> {
         if let Some(hasher) = self.hasher.take() {
-            self.file.write_all(&sealed(hasher))?;
+            self.file.write_all(&seal_of_hash(hasher))?;
         }
         self.file.flush()?;
         let part = self.file.get_mut();
-        through(Operation::Sync, &part.path, |_| part.file.sync_all())
+        run_operation(Operation::Sync, &part.path, |_| part.file.sync_all())
     }
 }
 
-/// The name under which this process writes a file.
+/// Returns the name under which this process writes a file.
 fn part_of(path: &Path) -> PathBuf {
     static PROCESS: OnceLock<String> = OnceLock::new();
-    let process = PROCESS.get_or_init(token);
+    let process = PROCESS.get_or_init(new_token);
     path.with_added_extension(format!("{process}.part"))
 }
 
-/// Whether a file of this name is one that some process is writing, or was when it ended.
+/// Returns whether a file of this name is an unfinished file of a running or ended process.
 #[must_use]
 pub fn is_part(name: &str) -> bool {
     let process = name.strip_suffix(".part").and_then(|rest| Some(rest.rsplit_once('.')?.1));
@@ -169,20 +169,20 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
     rename_file(from, to).map_err(FileError::of(to))
 }
 
-/// Keeps a file under a second name too, in place of what has that name, until the first is written again. Where the
-/// file system has no second names the file is renamed, so that the first one is missing until then.
+/// Gives a file a second name, replacing any file with that name, until the first is written again. If the file
+/// system has no hard links, the file is renamed, so that the first name is missing until then.
 ///
 /// # Errors
-/// If neither can be done.
+/// If both fail.
 pub fn keep_as(from: &Path, to: &Path) -> Result<(), FileError> {
     remove(to)?;
-    through(Operation::Link, to, |_| fs::hard_link(from, to))
+    run_operation(Operation::Link, to, |_| fs::hard_link(from, to))
         .or_else(|_| rename_file(from, to))
         .map_err(FileError::of(to))
 }
 
 fn rename_file(from: &Path, to: &Path) -> io::Result<()> {
-    through(Operation::Rename, to, |_| fs::rename(from, to))?;
+    run_operation(Operation::Rename, to, |_| fs::rename(from, to))?;
     sync_folder(to);
     Ok(())
 }
@@ -198,7 +198,7 @@ fn sync_folder(file: &Path) {
     let _ = file;
 }
 
-/// Creates a folder, and those above it.
+/// Creates a folder and its parents.
 ///
 /// # Errors
 /// If it cannot be created.
@@ -206,21 +206,20 @@ pub fn create_folder(path: &Path) -> Result<(), FileError> {
     if path.is_dir() {
         return Ok(());
     }
-    through(Operation::CreateFolder, path, |_| fs::create_dir_all(path)).map_err(FileError::of(path))
+    run_operation(Operation::CreateFolder, path, |_| fs::create_dir_all(path)).map_err(FileError::of(path))
 }
 
-/// A file that is added to: a log, or a download that goes on. What was written is not on the disk until
-/// [`Appender::sync`].
+/// A file that grows: a log, or a resumed download. Written bytes are not on the disk until [`Appender::sync`].
 #[derive(Debug)]
 pub struct Appender {
     path: PathBuf,
     file: File,
 }
 
-/// Creates a folder inside of one of ours, and those above it.
+/// Creates a folder inside one of our folders, and its parents.
 ///
 /// # Errors
-/// If it cannot be created, or is a link: what is written there would be written somewhere else.
+/// If it cannot be created, or is a link, through which files would be written elsewhere.
 pub fn create_own_folder(path: &Path) -> Result<(), FileError> {
     refuse_link(path)?;
     create_folder(path)
@@ -229,27 +228,27 @@ pub fn create_own_folder(path: &Path) -> Result<(), FileError> {
 /// Opens a file that is there and is regular, or that these options create.
 fn open_ours(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     if let Ok(found) = fs::symlink_metadata(path) {
-        regular(&found)?;
+        check_regular(&found)?;
     }
     open_now(path, options)
 }
 
 fn refuse_link(path: &Path) -> Result<(), FileError> {
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
-        let reason = "it is a link to somewhere else, and nothing is written there; remove it";
+        let reason = "it is a link to another place, and Frostline writes nothing through links; remove it";
         return Err(FileError::of(path)(io::Error::other(reason)));
     }
     Ok(())
 }
 
-/// Opens a file to add to it, and creates it where it is missing.
+/// Opens a file to add to it, and creates it if it is missing.
 ///
 /// # Errors
-/// If it cannot be opened, is a link to somewhere else, or is no regular file.
+/// If it cannot be opened, is a link to another place, or is not a regular file.
 pub fn append(path: &Path) -> Result<Appender, FileError> {
     refuse_link(path)?;
     let open = |_| open_ours(path, OpenOptions::new().create(true).append(true));
-    let file = through(Operation::Create, path, open).map_err(FileError::of(path))?;
+    let file = run_operation(Operation::Create, path, open).map_err(FileError::of(path))?;
     Ok(Appender { path: path.into(), file })
 }
 
@@ -259,13 +258,14 @@ impl Appender {
     /// # Errors
     /// If that fails.
     pub fn sync(&self) -> Result<(), FileError> {
-        through(Operation::Sync, &self.path, |_| self.file.sync_all()).map_err(FileError::of(&self.path))
+        run_operation(Operation::Sync, &self.path, |_| self.file.sync_all())
+            .map_err(FileError::of(&self.path))
     }
 
-    /// Adds all of these bytes or, where that fails, none of them.
+    /// Adds all of these bytes or, if that fails, none of them.
     ///
     /// # Errors
-    /// If they cannot be written, as where the disk is full.
+    /// If they cannot be written, for example on a full disk.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         let before = self.file.metadata().map(|found| found.len());
         let written = self.write_all(bytes);
@@ -276,7 +276,7 @@ impl Appender {
         written.map_err(FileError::of(&self.path))
     }
 
-    /// The file itself, for another process to write to.
+    /// Returns the file itself, for another process to write to.
     #[must_use]
     pub fn into_file(self) -> File {
         self.file
@@ -294,7 +294,7 @@ impl Write for Appender {
 }
 
 fn write_through(path: &Path, file: &mut File, bytes: &[u8]) -> io::Result<usize> {
-    through(Operation::Write, path, |extent| {
+    run_operation(Operation::Write, path, |extent| {
         let bytes = if extent == Extent::Half { &bytes[..bytes.len() / 2] } else { bytes };
         file.write_all(bytes)?;
         Ok(bytes.len())
@@ -304,16 +304,16 @@ fn write_through(path: &Path, file: &mut File, bytes: &[u8]) -> io::Result<usize
 /// Opens a file that processes lock, and leaves its contents as they are.
 ///
 /// # Errors
-/// If it cannot be opened, or is a link to somewhere else.
+/// If it cannot be opened, or is a link to another place.
 pub fn lock_file(path: &Path) -> Result<File, FileError> {
     refuse_link(path)?;
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
     let open = |_| open_ours(path, &mut options);
-    through(Operation::Create, path, open).map_err(FileError::of(path))
+    run_operation(Operation::Create, path, open).map_err(FileError::of(path))
 }
 
-/// Sets a file's mode to 600: only its owner can read and write it. Does nothing where the system has no such modes.
+/// Sets a file's mode to 600: only its owner can read and write it. Does nothing if the system has no such modes.
 ///
 /// # Errors
 /// If its permissions cannot be set.
@@ -338,7 +338,7 @@ pub fn remove(path: &Path) -> Result<(), FileError> {
     if fs::symlink_metadata(path).is_err() {
         return Ok(());
     }
-    through(Operation::Remove, path, |_| fs::remove_file(path)).map_err(FileError::of(path))
+    run_operation(Operation::Remove, path, |_| fs::remove_file(path)).map_err(FileError::of(path))
 }
 
 /// Copies a regular file with its permissions, so that a program stays one; the copy is whole or absent.
@@ -359,7 +359,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
 /// # Errors
 /// If there is a file or folder of that name, or it cannot be created.
 pub fn create_new_folder(path: &Path) -> Result<(), FileError> {
-    through(Operation::CreateFolder, path, |_| fs::create_dir(path)).map_err(FileError::of(path))
+    run_operation(Operation::CreateFolder, path, |_| fs::create_dir(path)).map_err(FileError::of(path))
 }
 
 /// Removes a folder with everything in it. Only for a folder that the same process or its kind has created.
@@ -367,13 +367,13 @@ pub fn create_new_folder(path: &Path) -> Result<(), FileError> {
 /// # Errors
 /// If something in it cannot be removed.
 pub fn remove_own_folder(path: &Path) -> Result<(), FileError> {
-    through(Operation::Remove, path, |_| fs::remove_dir_all(path)).map_err(FileError::of(path))
+    run_operation(Operation::Remove, path, |_| fs::remove_dir_all(path)).map_err(FileError::of(path))
 }
 
 /// Removes a folder if it is empty. Returns whether it is gone.
 #[must_use]
 pub fn remove_empty_folder(path: &Path) -> bool {
-    through(Operation::Remove, path, |_| fs::remove_dir(path)).is_ok()
+    run_operation(Operation::Remove, path, |_| fs::remove_dir(path)).is_ok()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Which parameters learn under a policy, and how much faster a step should be:
-//! `cargo run -p frostline-freeze --example what_learns -- first-4+embeddings`. The paths are those of a model of one's own:
+//! Lists the trainable parameters under a policy, and the predicted speed-up of a step: `cargo run -p
+//! frostline-freeze --example what_learns -- first-4+embeddings`. The paths belong to a model of your own:
 //! `blocks.N` in a path makes it part of block N, `embeddings` part of the embeddings, anything else is a head.
 
 use frostline_freeze::{Accounts, Cost, Machine, Parameter, Policy, PolicyError, Shape, Workload};
@@ -11,12 +11,12 @@ const HIDDEN: usize = 256;
 
 fn main() -> Result<(), PolicyError> {
     let name = std::env::args().nth(1).filter(|name| !name.starts_with("--"));
-    print!("{}", shown(name.as_deref().unwrap_or("first-4"))?);
+    print!("{}", describe_policy(name.as_deref().unwrap_or("first-4"))?);
     Ok(())
 }
 
-/// The parameters of a model of one's own, as a loader of its weights would list them.
-fn parameters() -> Vec<Parameter> {
+/// Returns the parameters of your own model, as a loader of its weights would list them.
+fn model_parameters() -> Vec<Parameter> {
     let of = |path: String, shape: &[usize]| Parameter { path, shape: shape.to_vec() };
     let mut all = vec![of("embeddings.words.weight".into(), &[8_000, HIDDEN])];
     for block in 0..DEPTH {
@@ -27,9 +27,9 @@ fn parameters() -> Vec<Parameter> {
     all
 }
 
-fn shown(name: &str) -> Result<String, PolicyError> {
+fn describe_policy(name: &str) -> Result<String, PolicyError> {
     let policy = Policy::parse(name)?.resolve(DEPTH, &["tagger"])?;
-    let parameters = parameters();
+    let parameters = model_parameters();
     let mut out = String::new();
     for parameter in &parameters {
         let what = if policy.freezes(&parameter.path) { "frozen" } else { "learns" };
@@ -47,8 +47,8 @@ fn shown(name: &str) -> Result<String, PolicyError> {
 
 #[test]
 fn a_policy_says_what_learns() {
-    let text = shown("first-4").unwrap();
+    let text = describe_policy("first-4").unwrap();
     assert_eq!(text.matches("frozen  ").count(), 8, "{text}");
     assert!(text.contains("learns     524288  blocks.4.feed_forward.weight\n"), "{text}");
-    assert!(shown("first-9").is_err());
+    assert!(describe_policy("first-9").is_err());
 }

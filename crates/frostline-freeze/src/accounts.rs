@@ -1,4 +1,4 @@
-//! Accounts: how many numbers a model has, and how many of them learn.
+//! Accounts: the numbers of all and of trainable parameters of a model.
 
 use crate::{Group, ResolvedPolicy};
 
@@ -7,12 +7,12 @@ use crate::{Group, ResolvedPolicy};
 pub struct Parameter {
     /// Dotted path, for example `encoder.blocks.3.query.weight`.
     pub path: String,
-    /// Its shape.
+    /// The shape of the parameter.
     pub shape: Vec<usize>,
 }
 
 impl Parameter {
-    /// How many numbers it holds.
+    /// Returns how many numbers it holds.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.shape.iter().map(|&side| side as u64).product()
@@ -26,7 +26,7 @@ pub struct Account {
     pub group: Group,
     /// Numbers in it.
     pub total: u64,
-    /// Those that learn.
+    /// Number of trainable parameters.
     pub trainable: u64,
 }
 
@@ -57,13 +57,13 @@ impl Accounts {
         Self { groups }
     }
 
-    /// All numbers.
+    /// Returns all numbers.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.groups.iter().map(|row| row.total).sum()
     }
 
-    /// Those that learn.
+    /// Returns the number of trainable parameters.
     #[must_use]
     pub fn trainable(&self) -> u64 {
         self.groups.iter().map(|row| row.trainable).sum()

@@ -8,15 +8,16 @@ pub(crate) const F32: f64 = 4.0;
 /// Bytes that AdamW moves per trainable number: it reads parameter, gradient and two moments, and
 /// writes all but the gradient; the gradient's norm reads it once more.
 pub(crate) const ADAMW: f64 = 8.0 * F32;
-/// What a number of the word table costs in a step that does not read its row: its update waits until the row is read, and is
-/// then computed in registers, which takes about as long as moving two numbers.
+/// Cost of a number of the word table in a step that does not read its row. Its update waits until the row is
+/// read, and is then computed in registers, which takes about as long as moving two numbers.
 const LATER: f64 = 2.0 * F32;
 /// Tensor operations of a block in one direction: six linear layers, GELU, attention, two norms.
 const BLOCK_OPERATIONS: f64 = 10.0;
 /// Parameter tensors of a block: weight and bias of six linear layers, gamma and beta of two norms.
 const BLOCK_TENSORS: f64 = 16.0;
 
-/// A tagger's shape, as far as its cost depends on it: built from depth and width, then what differs from the usual.
+/// The parts of a tagger's shape that determine its cost: depth and width, then other sizes that differ from
+/// the defaults.
 ///
 /// ```
 /// use frostline_freeze::Shape;
@@ -43,21 +44,22 @@ pub struct Shape {
     pub tags: usize,
     /// Rows that the trained word table carries.
     pub word_rows: usize,
-    /// Those of them that a step has a gradient of: all where a step updates the whole table.
+    /// Number of rows for which a step has a gradient: all rows if a step updates the whole table.
     pub read_rows: usize,
     /// Rows of the position and token-type tables.
     pub other_rows: usize,
-    /// Parameters of the matrices that a parameter-efficient method adds to a block in which it learns:
-    /// those beside queries, keys and values, and those after attention.
+    /// Parameters of the matrices that a parameter-efficient method adds to a trainable block: for queries,
+    /// keys and values, and after attention.
     pub added: [usize; 2],
-    /// Numbers a row that the gradients of these matrices read: the inputs of those beside queries, keys and values, and of
-    /// those after attention.
+    /// Numbers per row that the gradients of these matrices read: inputs of the matrices for queries, keys and
+    /// values, and after attention.
     pub added_inputs: [usize; 2],
 }
 
 impl Shape {
-    /// An encoder of so many blocks and this width, as most are made: heads 64 wide, a feed-forward layer four times as wide as
-    /// a row, 512 positions with two token types, and a head for the 17 universal parts of speech over a table of 30,000 words.
+    /// Returns an encoder of so many blocks and this width, as most are made: heads 64 wide, a feed-forward
+    /// layer four times as wide as a row, 512 positions with two token types, and a head for the 17 universal
+    /// parts of speech over a table of 30,000 words.
     #[must_use]
     pub const fn new(depth: usize, hidden: usize) -> Self {
         Self {
@@ -74,51 +76,51 @@ impl Shape {
         }
     }
 
-    /// The same with so many attention heads.
+    /// Sets the number of attention heads.
     #[must_use]
     pub const fn with_heads(self, heads: usize) -> Self {
         Self { heads, ..self }
     }
 
-    /// The same with this width inside the feed-forward layer.
+    /// Sets the width inside the feed-forward layer.
     #[must_use]
     pub const fn with_intermediate(self, intermediate: usize) -> Self {
         Self { intermediate, ..self }
     }
 
-    /// The same with so many tags.
+    /// Sets the number of tags.
     #[must_use]
     pub const fn with_tags(self, tags: usize) -> Self {
         Self { tags, ..self }
     }
 
-    /// The same with so many rows in the word table, all of which a step updates; see [`Shape::reading`].
+    /// Sets the number of rows in the word table, all of which a step updates; see [`Shape::reading`].
     #[must_use]
     pub const fn with_word_rows(self, rows: usize) -> Self {
         Self { word_rows: rows, read_rows: rows, ..self }
     }
 
-    /// The same with so many rows in the position and token-type tables.
+    /// Sets the number of rows in the position and token-type tables.
     #[must_use]
     pub const fn with_other_rows(self, rows: usize) -> Self {
         Self { other_rows: rows, ..self }
     }
 
-    /// The same with matrices that a parameter-efficient method adds to a block: their parameters, and the numbers a row that
-    /// their gradients read, each beside queries, keys and values, and after attention.
+    /// Adds the matrices of a parameter-efficient method to a block: their parameters, and the numbers per row
+    /// that their gradients read, each for queries, keys and values, and after attention.
     #[must_use]
     pub const fn with_added(self, added: [usize; 2], added_inputs: [usize; 2]) -> Self {
         Self { added, added_inputs, ..self }
     }
 
-    /// The shape where a step updates only the rows of the word table that it reads, at most so many.
+    /// Returns the shape if a step updates only the rows of the word table that it reads, at most this many.
     #[must_use]
     pub fn reading(self, rows: usize) -> Self {
         Self { read_rows: rows.min(self.word_rows), ..self }
     }
 }
 
-/// What an average step works on. Sentences are packed, so every subword is a real one.
+/// The data of an average step. Sentences are packed, so every subword is a real one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workload {
     /// Subwords, N.
@@ -130,8 +132,8 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The average of `steps` steps that see sentences of these lengths, in subwords, once. All
-    /// counts of work are linear in N, N × context and M, so this gives their exact means.
+    /// Returns the average of `steps` steps that see sentences of these lengths, in subwords, once. All counts
+    /// of work are linear in N, N × context and M, so this gives their exact means.
     #[must_use]
     pub fn of(lengths: impl IntoIterator<Item = usize>, labels: u64, steps: u64) -> Self {
         let add = |(sum, squares): (f64, f64), length: f64| (sum + length, squares + length * length);
@@ -144,7 +146,7 @@ impl Workload {
         }
     }
 
-    /// The mean of steps of several kinds, each with its share of them.
+    /// Returns the mean of steps of several kinds, each with its share of them.
     #[must_use]
     pub fn mean(kinds: &[(f64, Self)]) -> Self {
         let sum = |of: fn(&Self) -> f64| kinds.iter().map(|(share, kind)| share * of(kind)).sum::<f64>();
@@ -157,8 +159,8 @@ impl Workload {
         }
     }
 
-    /// A batch of running text, where there is no data to count: three words for every four subwords, and a
-    /// context of 1.5 times the mean length, since most subwords are in long sentences.
+    /// Returns a batch of running text, if there is no data to count: three words for every four subwords, and
+    /// a context of 1.5 times the mean length, since most subwords are in long sentences.
     #[must_use]
     pub fn typical(sentences: f64, mean_length: f64) -> Self {
         let subwords = sentences * mean_length;
@@ -172,8 +174,8 @@ pub enum PrefixMode {
     /// Computed like everything else.
     #[default]
     Computed,
-    /// Its output is read, N rows a step: that of so many blocks, or of all that the policy leaves constant where those are fewer.
-    /// Policies without a constant prefix compute all the same.
+    /// The prefix's output is read, N rows per step: the output of this many blocks, or of the policy's whole
+    /// constant prefix if it is shorter. Policies without a constant prefix compute everything.
     Cached(usize),
 }
 
@@ -181,7 +183,7 @@ impl PrefixMode {
     /// All of it is read.
     pub const ALL_CACHED: Self = Self::Cached(usize::MAX);
 
-    /// How many of a policy's constant blocks are read.
+    /// Returns how many of a policy's constant blocks are read.
     fn cached_blocks(self, policy: &ResolvedPolicy) -> Option<usize> {
         match self {
             Self::Computed => None,
@@ -195,9 +197,9 @@ impl PrefixMode {
 pub struct Work {
     /// Linear layers, forward.
     pub forward: f64,
-    /// Gradients of linear layers' inputs, needed where something learns below.
+    /// Gradients of linear layers' inputs, needed if anything below is trainable.
     pub backward_inputs: f64,
-    /// Gradients of linear layers' weights, needed where they learn.
+    /// Gradients of linear layers' weights, needed if they are trainable.
     pub backward_weights: f64,
     /// Products inside attention, both directions.
     pub attention: f64,
@@ -205,7 +207,7 @@ pub struct Work {
     pub elementwise_bytes: f64,
     /// Bytes that the optimiser moves.
     pub optimiser_bytes: f64,
-    /// Numbers that learn.
+    /// Number of trainable parameters.
     pub learned: f64,
     /// Numbers of their gradients: of the word table only the rows that a step reads.
     pub gradients: f64,
@@ -214,14 +216,14 @@ pub struct Work {
 }
 
 impl Work {
-    /// All products as floating-point operations in units of 10⁹; a multiply-add is two.
+    /// Returns all products as floating-point operations in units of 10⁹; a multiply-add is two.
     #[must_use]
     pub fn gflop(&self) -> f64 {
         2e-9 * (self.forward + self.backward_inputs + self.backward_weights + self.attention)
     }
 
-    /// Adds numbers that learn and have a gradient in every step.
-    fn learn(&mut self, numbers: f64) {
+    /// Adds trainable parameters that have a gradient in every step.
+    fn add_trainable(&mut self, numbers: f64) {
         self.optimiser_bytes += numbers * ADAMW;
         self.learned += numbers;
         self.gradients += numbers;
@@ -269,7 +271,11 @@ impl Cost {
         let mut learns_below = !policy.freezes_group(Group::Embeddings);
         let whole = policy.policy().tuning().is_full();
         let tables = learns_below && whole;
-        let first = if constant.is_some() { step.cached() } else { step.embeddings(learns_below, tables) };
+        let first = if constant.is_some() {
+            step.cached_rows_work()
+        } else {
+            step.embeddings_work(learns_below, tables)
+        };
         let mut groups = vec![(Group::Embeddings, first)];
         for block in 0..shape.depth {
             let group = Group::Block(block);
@@ -279,18 +285,18 @@ impl Cost {
             let last = block + 1 == shape.depth && !policy.mixes();
             let rows = if last { workload.labels } else { workload.subwords };
             let own = Learning::of(policy, group);
-            let work = if cached { Work::default() } else { step.block(rows, own, learns_below) };
+            let work = if cached { Work::default() } else { step.block_work(rows, own, learns_below) };
             groups.push((group, work));
             learns_below |= own != Learning::Nothing;
         }
-        // A mix learns from the gradient of what the head reads.
+        // A mix needs the gradient of the head's input.
         let learns_below = learns_below || policy.mixes();
-        groups.push((Group::Head, step.head(!policy.freezes_group(Group::Head), learns_below)));
+        groups.push((Group::Head, step.head_work(!policy.freezes_group(Group::Head), learns_below)));
         Self { groups }
     }
 
-    /// The same step in so many parts (`train.accumulate`): every operation is done for each part, and the gradients of a part are
-    /// added to those of the parts before it.
+    /// Returns the same step in this many parts (`train.accumulate`): every operation is done for each part,
+    /// and the gradients of a part are added to the earlier parts' gradients.
     #[must_use]
     pub fn in_parts(mut self, parts: usize) -> Self {
         let parts = parts.max(1) as f64;
@@ -302,30 +308,30 @@ impl Cost {
         self
     }
 
-    /// The work of all groups.
+    /// Returns the work of all groups.
     #[must_use]
     pub fn total(&self) -> Work {
         self.groups.iter().fold(Work::default(), |sum, (_, work)| sum.plus(work))
     }
 
-    /// The work of one group; none where the encoder lacks it.
+    /// Returns the work of one group; none if the encoder lacks it.
     #[must_use]
     pub fn group(&self, group: Group) -> Work {
         self.groups.iter().find(|(found, _)| *found == group).map(|(_, work)| *work).unwrap_or_default()
     }
 }
 
-/// What learns in a block.
+/// The trainable parameters of a block.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Learning {
     Nothing,
-    /// What is added to it, or a few parameters such as biases.
+    /// Added parameters, or a few parameters such as biases.
     Peft,
     Weights,
 }
 
 impl Learning {
-    /// What learns in this block under a policy.
+    /// Returns the trainable parameters of this block under a policy.
     pub fn of(policy: &ResolvedPolicy, block: Group) -> Self {
         match (policy.freezes_group(block), policy.policy().tuning().is_full()) {
             (true, _) => Self::Nothing,
@@ -335,7 +341,7 @@ impl Learning {
     }
 }
 
-/// What the groups' counts share.
+/// Data shared by the groups' counts.
 struct Step<'a> {
     h: f64,
     i: f64,
@@ -344,16 +350,16 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Word, position and token-type rows, their sum and its norm; the norm may learn without the
-    /// tables.
-    fn embeddings(&self, learns: bool, tables_learn: bool) -> Work {
+    /// Returns the work of word, position and token-type rows, their sum and its norm. The norm may be
+    /// trainable without the tables.
+    fn embeddings_work(&self, learns: bool, tables_learn: bool) -> Work {
         let (n, h) = (self.workload.subwords, self.h);
-        // Two gathers (2 H each), a sum (3 H), norm (4 H, with what backward needs), dropout (2 H).
+        // Two gathers (2 H each), a sum (3 H), norm (4 H, with values for backward), dropout (2 H).
         let mut work = Work { elementwise_bytes: 13.0 * n * h * F32, operations: 5.0, ..Work::default() };
         if learns {
             // Norm (3 H), dropout (2 H).
             work.elementwise_bytes += 5.0 * n * h * F32;
-            work.learn(2.0 * h);
+            work.add_trainable(2.0 * h);
             work.operations += 5.0 + 4.0;
         }
         if tables_learn {
@@ -362,7 +368,7 @@ impl Step<'_> {
                 ((read_rows + other_rows) as f64 * h, word_rows.saturating_sub(read_rows) as f64 * h);
             // Two scatters (3 H each) into gradients set to zero first.
             work.elementwise_bytes += (6.0 * n * h + tables) * F32;
-            work.learn(tables);
+            work.add_trainable(tables);
             work.optimiser_bytes += later * LATER;
             work.learned += later;
         }
@@ -370,14 +376,14 @@ impl Step<'_> {
     }
 
     /// Rows read from a cache into the pack.
-    fn cached(&self) -> Work {
+    fn cached_rows_work(&self) -> Work {
         let bytes = 2.0 * self.workload.subwords * self.h * F32;
         Work { elementwise_bytes: bytes, operations: 1.0, ..Work::default() }
     }
 
-    /// A block that itself learns or not, above something that learns or not; after attention it
-    /// works on so many rows.
-    fn block(&self, rows: f64, own: Learning, learns_below: bool) -> Work {
+    /// Returns the work of a block that is trainable or not, above anything trainable or not; after attention
+    /// it works on this many rows.
+    fn block_work(&self, rows: f64, own: Learning, learns_below: bool) -> Work {
         let (n, m, h, i) = (self.workload.subwords, rows, self.h, self.i);
         // Queries, keys and values; then the attention's output and the feed-forward layers.
         let (before, after) = (3.0 * h * h, h * h + 2.0 * h * i);
@@ -400,12 +406,12 @@ impl Step<'_> {
             work.forward += added;
             work.backward_weights += added;
             work.backward_inputs += added;
-            work.learn(before + after);
+            work.add_trainable(before + after);
         }
         if own == Learning::Nothing && !learns_below {
             return work;
         }
-        // Queries, keys and values pass a gradient on only where something below wants it.
+        // Queries, keys and values pass a gradient on only if anything below needs it.
         work.backward_inputs += if learns_below { products } else { m * after };
         work.attention += 4.0 * scores * h;
         // GELU 3 I; two norms 3 H each; dropout 2 H; the residual's gradient added 3 H; softmax.
@@ -417,17 +423,17 @@ impl Step<'_> {
         }
         if own == Learning::Weights {
             work.backward_weights = products;
-            // Gradients of biases read the outputs' gradients again, those of norms two rows each.
+            // Gradients of biases read the outputs' gradients again, and gradients of norms read two rows each.
             work.elementwise_bytes += (outputs + m * 4.0 * h) * F32;
             let numbers = before + after + 5.0 * h + i + 4.0 * h;
-            work.learn(numbers);
+            work.add_trainable(numbers);
             work.operations += BLOCK_TENSORS;
         }
         work
     }
 
-    /// The classifier over label positions, and the loss.
-    fn head(&self, learns: bool, learns_below: bool) -> Work {
+    /// Returns the classifier over label positions, and the loss.
+    fn head_work(&self, learns: bool, learns_below: bool) -> Work {
         let (n, m, h, c) = (self.workload.subwords, self.workload.labels, self.h, self.shape.tags as f64);
         let mut work = Work {
             forward: m * h * c,
@@ -438,7 +444,7 @@ impl Step<'_> {
         };
         if learns {
             work.backward_weights = m * h * c;
-            work.learn(h * c + c);
+            work.add_trainable(h * c + c);
         }
         if learns_below {
             work.backward_inputs = m * h * c;
@@ -455,7 +461,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Two blocks of 2 heads and width 4, feed-forward 8, and 10 subwords in sentences of 5, of which 7 have labels.
-    pub(crate) fn tiny() -> (Shape, Workload) {
+    pub(crate) fn tiny_shape() -> (Shape, Workload) {
         let shape = Shape::new(2, 4).with_intermediate(8).with_heads(2).with_tags(3).with_other_rows(6);
         let shape = shape.with_word_rows(20).reading(10).with_added([6, 10], [4, 16]);
         (shape, Workload::of([5, 5], 7, 1))
@@ -466,7 +472,7 @@ pub(crate) mod tests {
     }
 
     fn cost(name: &str) -> Cost {
-        let (shape, workload) = tiny();
+        let (shape, workload) = tiny_shape();
         Cost::of(&shape, &workload, &policy(name))
     }
 
@@ -479,7 +485,7 @@ pub(crate) mod tests {
         assert_eq!(none.attention, 6.0 * scores);
         let head = cost("none").group(Group::Head);
         assert_eq!((head.forward, head.backward_inputs, head.backward_weights), (84.0, 84.0, 84.0));
-        // The lowest that learns passes nothing on to its input: three layers fewer.
+        // The lowest trainable block passes nothing on to its input: three layers fewer.
         let lowest = cost("none+embeddings").group(Group::Block(0));
         assert_eq!(lowest.backward_inputs, linear - 10.0 * 48.0);
         let total = cost("head-only").total();
@@ -495,7 +501,7 @@ pub(crate) mod tests {
         // Weights and biases of six layers and two norms; tables of 6 rows and the 10 that are read, and a norm.
         let (block, embeddings, head) = (128.0 + 28.0 + 16.0, 16.0 * 4.0 + 8.0, 15.0);
         let bytes = |policy| cost(policy).total().optimiser_bytes;
-        // Of the 10 other rows of the word table, two numbers each are counted.
+        // Two numbers are counted for each of the 10 other rows of the word table.
         let later = 8.0 * 40.0;
         assert_eq!(bytes("none"), 32.0 * (2.0 * block + embeddings + head) + later);
         assert_eq!(bytes("first-1"), 32.0 * (block + embeddings + head) + later);
@@ -505,7 +511,8 @@ pub(crate) mod tests {
     #[test]
     fn peft_computes_no_gradient_of_the_weights() {
         let (whole, light) = (cost("first-1+embeddings").total(), cost("first-1+lora").total());
-        // Of the upper block, 10 rows see what is added before its attention and 7 what comes after.
+        // In the upper block, 10 rows pass through the additions before attention and 7 through the additions
+        // after it.
         let added = 10.0 * 6.0 + 7.0 * 10.0;
         assert_eq!(light.forward, whole.forward + added);
         assert_eq!(light.backward_weights, added + 84.0);
@@ -530,7 +537,7 @@ pub(crate) mod tests {
 
     #[test]
     fn no_more_is_read_than_was_cached() {
-        let (shape, workload) = tiny();
+        let (shape, workload) = tiny_shape();
         let in_mode = |name, mode| Cost::with_prefix(&shape, &workload, &policy(name), mode);
         let cached = |blocks| in_mode("head-only", PrefixMode::Cached(blocks));
         let forward = |blocks, block| cached(blocks).group(Group::Block(block)).forward;
@@ -554,7 +561,7 @@ pub(crate) mod tests {
         let workload = Workload::of([2, 4, 6], 9, 2);
         assert_eq!(workload, Workload { subwords: 6.0, context: 56.0 / 12.0, labels: 4.5 });
         assert_eq!(Workload::of([], 0, 0), Workload { subwords: 0.0, context: 0.0, labels: 0.0 });
-        // Two steps of one kind and one of another are those of all their sentences.
+        // Two steps of one kind and one of another equal the steps over all their sentences.
         let [some, other] = [Workload::of([2, 4, 6], 9, 2), Workload::of([8], 1, 1)];
         let mean = Workload::mean(&[(2.0 / 3.0, some), (1.0 / 3.0, other)]);
         let all = Workload::of([2, 4, 6, 8], 10, 3);

@@ -14,8 +14,8 @@ pub enum Group {
 }
 
 impl Group {
-    /// The group of a parameter path such as `encoder.blocks.3.query.weight`: the segment after
-    /// `blocks` decides, else `embeddings`; what belongs to neither belongs to the head.
+    /// Returns the group of a parameter path such as `encoder.blocks.3.query.weight`: the segment after
+    /// `blocks` decides, else `embeddings`; any other path belongs to a head.
     #[must_use]
     pub fn of(path: &str) -> Self {
         let mut segments = path.split('.');

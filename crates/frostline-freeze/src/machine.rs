@@ -12,22 +12,22 @@ pub struct Machine {
     pub gemm_flop_per_s: f64,
     /// The small products inside attention, in floating-point operations per second.
     pub attention_flop_per_s: f64,
-    /// Element-wise passes over activations and tables, in bytes read or written per second. The
-    /// arithmetic of GELU, softmax and dropout is part of it, so it lies below what memory gives.
+    /// Element-wise passes over activations and tables, in bytes read or written per second. The arithmetic of
+    /// GELU, softmax and dropout is included, so the rate is below the memory's.
     pub elementwise_bytes_per_s: f64,
     /// The optimiser's pass over parameters, gradients and moments, in bytes per second.
     pub optimiser_bytes_per_s: f64,
-    /// What a tensor operation costs besides its work, in seconds.
+    /// Fixed time per tensor operation, in seconds.
     pub operation_s: f64,
-    /// What a step costs besides its operations, in seconds.
+    /// Fixed time per step, in seconds.
     pub step_s: f64,
 }
 
 impl Default for Machine {
-    /// Two processor cores with AVX-512, in f32: the place for every constant of a prediction. They
-    /// were fitted to the step times of two encoders in `docs/benchmarks.md`; a sweep's report sets
-    /// the measured speed-up beside the predicted one. A record's prediction is part of its result,
-    /// so a change here makes new cells.
+    /// Returns two processor cores with AVX-512, in f32. All constants of a prediction are here. They were
+    /// fitted to the step times of two encoders in `docs/benchmarks.md`; a sweep's report shows the measured
+    /// speed-up next to the predicted one. A record's prediction is part of its result, so a change here makes
+    /// new cells.
     fn default() -> Self {
         Self {
             gemm_flop_per_s: 390e9,
@@ -40,23 +40,25 @@ impl Default for Machine {
     }
 }
 
-/// How strongly a fit is held to the relations of [`Machine::default`]: times that a few steps cannot tell apart stay as they
-/// relate there.
+/// Strength with which a fit is held to the ratios of [`Machine::default`]: times that a few steps cannot
+/// separate keep their ratios.
 const HOLD: f64 = 0.01;
 
 impl Machine {
-    /// The machine on which steps take these times, in seconds: the least squares of relative errors, near the default
-    /// machine made slower or faster as a whole.
+    /// Returns the machine on which steps take these times, in seconds: a least-squares fit of relative errors,
+    /// close to the default machine scaled by one factor.
     ///
     /// # Panics
-    /// Without samples, or where a time is not positive.
+    /// If there are no samples, or a time is not positive.
     #[must_use]
     pub fn fitted(samples: &[(Work, f64)]) -> Self {
         assert!(!samples.is_empty() && samples.iter().all(|(_, seconds)| *seconds > 0.0), "no times to fit");
         let default = Self::default();
         // Each sample as the parts of its time on the default machine, in units of the measured time: a perfect fit sums to 1.
-        let rows: Vec<[f64; 6]> =
-            samples.iter().map(|(work, seconds)| default.parts(work).map(|part| part / seconds)).collect();
+        let rows: Vec<[f64; 6]> = samples
+            .iter()
+            .map(|(work, seconds)| default.seconds_by_kind(work).map(|part| part / seconds))
+            .collect();
         let sums: Vec<f64> = rows.iter().map(|row| row.iter().sum()).collect();
         let whole = sums.iter().sum::<f64>() / sums.iter().map(|sum| sum * sum).sum::<f64>();
         let mut factors = [whole; 6];
@@ -83,8 +85,8 @@ impl Machine {
         }
     }
 
-    /// The time of a step by kind of work, in seconds.
-    fn parts(&self, work: &Work) -> [f64; 6] {
+    /// Returns the time of a step by kind of work, in seconds.
+    fn seconds_by_kind(&self, work: &Work) -> [f64; 6] {
         let linear = work.forward + work.backward_inputs + work.backward_weights;
         [
             2.0 * linear / self.gemm_flop_per_s,
@@ -96,28 +98,28 @@ impl Machine {
         ]
     }
 
-    /// The time of a step that does this work, in seconds.
+    /// Returns the time of a step that does this work, in seconds.
     #[must_use]
     pub fn step_seconds(&self, work: &Work) -> f64 {
         self.step_s + self.seconds(work)
     }
 
-    /// The time of some work, in seconds.
+    /// Returns the time of some work, in seconds.
     #[must_use]
     pub fn seconds(&self, work: &Work) -> f64 {
         // All parts but the step's own.
-        self.parts(work)[..5].iter().sum()
+        self.seconds_by_kind(work)[..5].iter().sum()
     }
 }
 
 impl Cost {
-    /// The predicted time of one step, in seconds.
+    /// Returns the predicted time of one step, in seconds.
     #[must_use]
     pub fn seconds(&self, machine: &Machine) -> f64 {
         machine.step_seconds(&self.total())
     }
 
-    /// How many times as fast as `slower` a step is predicted to be.
+    /// Returns how many times as fast as `slower` a step is predicted to be.
     #[must_use]
     pub fn speedup_over(&self, slower: &Self, machine: &Machine) -> f64 {
         slower.seconds(machine) / self.seconds(machine)
@@ -130,7 +132,7 @@ mod tests {
     use crate::{ResolvedPolicy, Shape, Workload};
 
     /// Steps of a small encoder under several policies, with their times on a machine.
-    fn steps(machine: &Machine, noise: impl Fn(usize) -> f64) -> Vec<(Cost, f64)> {
+    fn timed_steps(machine: &Machine, noise: impl Fn(usize) -> f64) -> Vec<(Cost, f64)> {
         let shape = Shape::new(12, 384).with_heads(12).with_word_rows(12_000);
         let policies = ["none", "first-6", "first-6+embeddings", "head-only", "all", "alternating"];
         let lengths = [8.0, 24.0, 96.0];
@@ -159,9 +161,9 @@ mod tests {
             step_s: 1e-3,
         };
         // Times that are off by up to 3 %.
-        let measured = steps(&slower, |at| 1.0 + 0.03 * ((at * 7 % 5) as f64 - 2.0) / 2.0);
+        let measured = timed_steps(&slower, |at| 1.0 + 0.03 * ((at * 7 % 5) as f64 - 2.0) / 2.0);
         let found = fitted(&measured[..12]);
-        for (cost, seconds) in steps(&slower, |_| 1.0) {
+        for (cost, seconds) in timed_steps(&slower, |_| 1.0) {
             let error = cost.seconds(&found) / seconds - 1.0;
             assert!(error.abs() < 0.08, "{error} of {seconds} s");
         }
@@ -170,7 +172,7 @@ mod tests {
     #[test]
     fn one_time_makes_the_whole_machine_faster_or_slower() {
         let default = Machine::default();
-        let found = fitted(&steps(&default, |_| 2.0)[..1]);
+        let found = fitted(&timed_steps(&default, |_| 2.0)[..1]);
         assert!((default.gemm_flop_per_s / found.gemm_flop_per_s - 2.0).abs() < 1e-6, "{found:?}");
         assert!((found.step_s / default.step_s - 2.0).abs() < 1e-6, "{found:?}");
     }

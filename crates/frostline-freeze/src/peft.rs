@@ -1,17 +1,17 @@
-//! Parameter-efficient fine-tuning (PEFT): a few parameters of a block learn, or some that are added to
-//! it, while its weights stay.
+//! Parameter-efficient fine-tuning (PEFT): only a few parameters of a block are trained, or parameters added to
+//! it, while its weights stay fixed.
 
-/// A method by which a group learns that is not frozen.
+/// A method of training a group that is not frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PeftMethod {
-    /// Biases, those of LayerNorms too.
+    /// Biases, including the biases of LayerNorms.
     ///
     /// # Source
     /// Ben Zaken, Goldberg and Ravfogel, *BitFit*, 2022.
     BitFit,
     /// Gains (gamma) and biases (beta) of LayerNorms.
     Norms,
-    /// Low-rank matrices beside linear layers.
+    /// Low-rank matrices added to linear layers.
     ///
     /// # Source
     /// Hu et al., *LoRA: Low-Rank Adaptation of Large Language Models*, 2021.
@@ -28,7 +28,7 @@ impl PeftMethod {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::BitFit, Self::Norms, Self::Lora, Self::Adapters];
 
-    /// Its name after a policy's `+`.
+    /// Returns the method's name after a policy's `+`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,14 +39,14 @@ impl PeftMethod {
         }
     }
 
-    /// Whether its parameters are added to the encoder's own. They stand in blocks alone.
+    /// Returns whether the method adds parameters to the encoder. They are only in blocks.
     #[must_use]
     pub const fn is_added(self) -> bool {
         matches!(self, Self::Lora | Self::Adapters)
     }
 
-    /// The method to which an added parameter belongs; nothing for one of the encoder's own.
-    pub(crate) fn adding(path: &str) -> Option<Self> {
+    /// Returns the method to which an added parameter belongs; nothing for one of the encoder's own.
+    pub(crate) fn method_of_parameter(path: &str) -> Option<Self> {
         path.split('.').find_map(|segment| match segment {
             "lora" => Some(Self::Lora),
             "adapter" => Some(Self::Adapters),
@@ -54,11 +54,11 @@ impl PeftMethod {
         })
     }
 
-    /// Whether the parameter at this path learns by this method.
+    /// Returns whether this method trains the parameter at this path.
     #[must_use]
-    pub fn selects(self, path: &str) -> bool {
+    pub fn trains_parameter(self, path: &str) -> bool {
         let leaf = path.rsplit('.').next().unwrap_or(path);
-        match (self, Self::adding(path)) {
+        match (self, Self::method_of_parameter(path)) {
             (method, Some(added)) => method == added,
             (Self::BitFit, None) => matches!(leaf, "bias" | "beta"),
             (Self::Norms, None) => matches!(leaf, "gamma" | "beta"),
@@ -73,8 +73,9 @@ mod tests {
 
     #[test]
     fn each_method_selects_its_own() {
-        let methods =
-            |path| PeftMethod::ALL.into_iter().filter(|method| method.selects(path)).collect::<Vec<_>>();
+        let methods = |path| {
+            PeftMethod::ALL.into_iter().filter(|method| method.trains_parameter(path)).collect::<Vec<_>>()
+        };
         assert_eq!(methods("encoder.blocks.0.query.weight"), []);
         assert_eq!(methods("encoder.blocks.0.query.bias"), [PeftMethod::BitFit]);
         assert_eq!(methods("encoder.blocks.0.output_norm.beta"), [PeftMethod::BitFit, PeftMethod::Norms]);

@@ -1,26 +1,27 @@
-//! Policies as they are written: a name, parsed once into what is frozen, how the rest learns and when
-//! that changes. [`Policy::resolve`] applies one to an encoder.
+//! Policies by name, parsed once into the frozen parts, the tuning of the rest, and the changes during a run.
+//! [`Policy::resolve`] applies a policy to an encoder.
 //!
 //! # To add a policy
 //!
-//! `Policy::parse` in `crates/frostline-freeze/src/policy.rs` turns a name into three typed parts when a plan, a
-//! record or a command line is read; nothing else uses the name. By what is new:
+//! `Policy::parse` in `crates/frostline-freeze/src/policy.rs` turns a name into three typed parts when a plan,
+//! a record or a command line is read; nothing else uses the name. Depending on what is new:
 //!
-//! - other blocks: a variant of `FrozenBlocks` with its name in `parse_base` (and in `freezes_embeddings`, where
-//!   the embeddings are frozen with them), its meaning in `resolved.rs` (`blocks_of`) and a line in the tests'
-//!   table there;
+//! - other blocks: a variant of `FrozenBlocks` with its name in `parse_base` (and in `freezes_embeddings`, if
+//!   it freezes the embeddings too), its meaning in `resolved.rs` (`blocks_of`) and a line in the tests' table
+//!   there;
 //! - another `+part` about heads: `add_part` in `policy.rs`, `FrozenHeads` and `heads_of`;
-//! - a parameter-efficient method: a `PeftMethod` (`peft.rs`), which selects parameters by path. What it adds to
-//!   the encoder is a field of `Extras` (`crates/frostline-model/src/extras.rs`), its settings are in
-//!   `crates/frostline-record/src/tuning.rs`, `extras` in `crates/frostline-train/src/policy.rs` joins the two, and
-//!   `keeps_architecture` says whether a model can be saved;
-//! - a change during the run: a variant of `FreezeSchedule`, what it means in
-//!   `crates/frostline-train/src/policy.rs`, and what it excludes in `check_policy`
+//! - a parameter-efficient method: a `PeftMethod` (`peft.rs`), which selects parameters by path. Its additions
+//!   to the encoder are a field of `Extras` (`crates/frostline-model/src/extras.rs`), its settings are in
+//!   `crates/frostline-record/src/tuning.rs`, `extras` in `crates/frostline-train/src/policy.rs` joins the two,
+//!   and `keeps_architecture` decides whether a model can be saved;
+//! - a change during the run: a variant of `FreezeSchedule`, its meaning in
+//!   `crates/frostline-train/src/policy.rs`, and its exclusions in `check_policy`
 //!   (`crates/frostline-record/src/check.rs`).
 //!
 //! Accounts, the optimiser and the comparison of frozen bits need no change, since they only use paths. Then
-//! document it: `menu` in `policy.rs` (its text is in several snapshots), the comment in `configs/reference.toml`,
-//! `docs/policies.md`, and "How to read the tables" in `crates/frostline-report/src/front.rs`.
+//! document it: `describe_choices` in `policy.rs` (its text is in several snapshots), the comment in
+//! `configs/reference.toml`, `docs/policies.md`, and "How to read the tables" in
+//! `crates/frostline-report/src/front.rs`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -32,7 +33,7 @@ use crate::PeftMethod;
 
 /// A freezing policy, such as `first-4+embeddings` or `none+lora`.
 ///
-/// On disk it is its name. Two names are two policies, also where they mean the same.
+/// On disk a policy is stored as its name. Two names are two policies, even if they mean the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Policy {
     name: String,
@@ -41,7 +42,7 @@ pub struct Policy {
     schedule: FreezeSchedule,
 }
 
-/// The part of a policy that says what is frozen from the start.
+/// The part of a policy that defines what is frozen from the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frozen {
     /// Which blocks.
@@ -70,9 +71,9 @@ pub enum FrozenBlocks {
     Alternating,
     /// `blocks-0.3.5`: these, counted from 0 at the input, as they were written.
     Listed(Vec<usize>),
-    /// `subsets`, in a plan's grid: stands for every set of blocks. It cannot be resolved.
+    /// `subsets`, in a plan's grid: every set of blocks. It cannot be resolved.
     Subsets,
-    /// `greedy`, in a plan's grid: stands for a search among sets of blocks. It cannot be resolved.
+    /// `greedy`, in a plan's grid: a search among sets of blocks. It cannot be resolved.
     Greedy,
 }
 
@@ -86,7 +87,8 @@ pub enum BlockCount {
 }
 
 impl BlockCount {
-    /// The number for an encoder of `depth` blocks. A percentage is rounded to the nearest number of blocks, halves upwards.
+    /// Returns the number for an encoder of `depth` blocks. A percentage is rounded to the nearest number of
+    /// blocks, halves upwards.
     #[must_use]
     pub const fn of(self, depth: usize) -> usize {
         match self {
@@ -108,20 +110,20 @@ pub enum FrozenHeads {
     Named(Vec<String>),
 }
 
-/// The part of a policy that says how the encoder learns where it is not frozen.
+/// The part of a policy that defines how unfrozen parts of the encoder are trained.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tuning {
-    /// Parameter-efficient methods; all of a group's own weights learn where there are none.
+    /// Parameter-efficient methods; without any, all weights of a group are trained.
     pub methods: BTreeSet<PeftMethod>,
     /// `+mix`: heads read a learned mix of the embeddings' and all blocks' outputs instead of the last
     /// block's.
     pub mix: bool,
 }
 
-/// The part of a policy that says whether what is frozen changes during a run.
+/// The part of a policy that defines changes during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FreezeSchedule {
-    /// It stays, but for gradual unfreezing, which is a setting of its own (see
+    /// The frozen parts stay the same, except under gradual unfreezing, which is a separate setting (see
     /// [`Timeline::gradual`](crate::Timeline::gradual)).
     #[default]
     Fixed,
@@ -131,10 +133,10 @@ pub enum FreezeSchedule {
 
 /// A policy that does not exist, or that an encoder cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}. {}", menu(*depth))]
+#[error("{reason}. {}", describe_choices(*depth))]
 pub struct PolicyError {
     reason: String,
-    /// Of the encoder, where it is known.
+    /// Number of the encoder's blocks, if known.
     depth: Option<usize>,
 }
 
@@ -145,17 +147,17 @@ impl PolicyError {
 }
 
 impl Policy {
-    /// The word that stands for every set of blocks among the policies of a grid.
+    /// The word for every set of blocks among the policies of a grid.
     pub const SUBSETS: &str = "subsets";
 
-    /// The word that stands, among the policies of a grid, for a greedy search: one block more is frozen
-    /// at a time, the one that costs least accuracy.
+    /// The word for a greedy search among the policies of a grid: each round freezes one more block, the block
+    /// that costs least accuracy.
     pub const GREEDY: &str = "greedy";
 
     /// Parses a policy's name: `BASE`, or `BASE+PART+PART`.
     ///
     /// # Errors
-    /// Where there is no such policy for any encoder. Whether one fits an encoder is asked by
+    /// If there is no such policy for any encoder. Whether one fits an encoder is asked by
     /// [`Policy::resolve`].
     pub fn parse(name: &str) -> Result<Self, PolicyError> {
         let mut parts = name.split('+');
@@ -172,7 +174,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// The policy `none`: everything learns.
+    /// Returns the policy `none`, which trains everything.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -194,37 +196,37 @@ impl Policy {
                 std::mem::replace(&mut self.schedule, FreezeSchedule::Adaptive) == FreezeSchedule::Fixed
             }
             "embeddings" if freezes_embeddings(base) => {
-                return Err(format!("`{name}` says it twice: `{base}` freezes the embeddings too"));
+                return Err(format!("`{name}` freezes the embeddings twice: `{base}` freezes them already"));
             }
             "embeddings" => !std::mem::replace(&mut self.frozen.embeddings, true),
             "heads" => std::mem::replace(&mut self.frozen.heads, FrozenHeads::All) == FrozenHeads::None,
             _ => match part.strip_prefix("head.") {
                 Some(head) => self.frozen.heads.add(head),
-                None => return Err(format!("there is no policy `{name}` (what is `{part}`?)")),
+                None => return Err(format!("there is no policy `{name}` (unknown part `{part}`)")),
             },
         };
         if is_new { Ok(()) } else { Err(format!("`{name}` names `{part}` twice")) }
     }
 
-    /// The name as it was written.
+    /// Returns the name as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.name
     }
 
-    /// What is frozen from the start.
+    /// Returns the parts that are frozen from the start.
     #[must_use]
     pub const fn frozen(&self) -> &Frozen {
         &self.frozen
     }
 
-    /// How the encoder learns where it is not frozen.
+    /// Returns how unfrozen parts of the encoder are trained.
     #[must_use]
     pub const fn tuning(&self) -> &Tuning {
         &self.tuning
     }
 
-    /// Whether what is frozen changes during a run.
+    /// Returns the changes during a run.
     #[must_use]
     pub const fn schedule(&self) -> FreezeSchedule {
         self.schedule
@@ -232,7 +234,7 @@ impl Policy {
 }
 
 impl FrozenHeads {
-    /// Takes `+head.NAME`; false where that head is frozen already.
+    /// Adds `+head.NAME`; returns false if the head is already frozen.
     fn add(&mut self, head: &str) -> bool {
         match self {
             Self::All => false,
@@ -250,14 +252,14 @@ impl FrozenHeads {
 }
 
 impl Tuning {
-    /// Whether the encoder's own weights learn where a group is not frozen: there is no
+    /// Returns whether unfrozen groups train their own weights, that is, whether there is no
     /// parameter-efficient method.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.methods.is_empty()
     }
 
-    /// Whether the trained model has the encoder's own architecture again, perhaps after a merge: its
+    /// Returns whether the trained model has the encoder's own architecture again, perhaps after a merge: its
     /// file format has a place for all that was added.
     #[must_use]
     pub fn keeps_architecture(&self) -> bool {
@@ -316,8 +318,8 @@ impl PartialEq<String> for Policy {
     }
 }
 
-/// What can be written for an encoder, in words.
-fn menu(depth: Option<usize>) -> String {
+/// Returns the possible policies of an encoder, in words.
+fn describe_choices(depth: Option<usize>) -> String {
     let (encoder, k, block) = match depth {
         Some(depth) => (
             format!("For an encoder of {depth} blocks there are"),
@@ -334,12 +336,12 @@ fn menu(depth: Option<usize>) -> String {
     )
 }
 
-/// Whether a base freezes the embeddings too.
+/// Returns whether a base freezes the embeddings too.
 fn freezes_embeddings(base: &str) -> bool {
     base == "head-only" || base.starts_with("top-")
 }
 
-/// The part of a name before the first `+`; the whole name is for messages.
+/// Returns the part of a name before the first `+`; the whole name is for messages.
 fn parse_base(name: &str, base: &str) -> Result<Frozen, String> {
     let blocks = match base.split_once('-') {
         None if base == "none" => FrozenBlocks::None,
@@ -357,22 +359,22 @@ fn parse_base(name: &str, base: &str) -> Result<Frozen, String> {
     Ok(Frozen { blocks, embeddings: freezes_embeddings(base), heads: FrozenHeads::None })
 }
 
-/// The K of `first-K`, `last-K` and `top-K`.
+/// Returns the K of `first-K`, `last-K` and `top-K`.
 fn parse_count(name: &str, k: &str) -> Result<BlockCount, String> {
     if let Some(percent) = k.strip_suffix('%') {
         return match parse_number(name, percent)? {
             percent @ 1..100 => Ok(BlockCount::Percent(percent)),
-            _ => Err(format!("`{name}` is no share of the blocks: write 1 to 99 %, `none` or `all`")),
+            _ => Err(format!("`{name}` is not a share of the blocks: write 1 to 99 %, `none` or `all`")),
         };
     }
     match parse_number(name, k)? {
-        0 if name.starts_with("top") => Err(format!("`{name}` lets no block learn: write `head-only`")),
+        0 if name.starts_with("top") => Err(format!("`{name}` trains no block: write `head-only`")),
         0 => Err(format!("`{name}` freezes no block: write `none`")),
         k => Ok(BlockCount::Blocks(k)),
     }
 }
 
-/// The set of `blocks-0.3.5`.
+/// Returns the set of `blocks-0.3.5`.
 fn parse_list(name: &str, list: &str) -> Result<Vec<usize>, String> {
     let mut blocks = Vec::new();
     for part in list.split('.') {
@@ -390,7 +392,7 @@ fn parse_number(name: &str, text: &str) -> Result<usize, String> {
     plain
         .then(|| text.parse().ok())
         .flatten()
-        .ok_or_else(|| format!("there is no policy `{name}` (`{text}` is no number of blocks)"))
+        .ok_or_else(|| format!("there is no policy `{name}` (`{text}` is not a number of blocks)"))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Discriminative learning rates: how a group's rate relates to that of the run.
+//! Discriminative learning rates: the ratio of a group's rate to the run's rate.
 
 use crate::Group;
 
-/// A factor from block to block: the top block and the head learn at the run's rate, every block
-/// below at this factor times the rate of the one above, the embeddings below the lowest.
+/// A factor from block to block: the top block and the head have the run's rate, every block below has this
+/// factor times the rate of the block above, and the embeddings come below the lowest block.
 ///
 /// # Source
 /// Sun, Qiu, Xu and Huang, *How to Fine-Tune BERT for Text Classification?*, 2019, section 5.3.2.
@@ -20,7 +20,7 @@ impl LayerDecay {
         Self { factor, depth }
     }
 
-    /// What the run's rate is multiplied with in this group.
+    /// Returns the factor of the run's rate in this group.
     #[must_use]
     pub fn of(&self, group: Group) -> f64 {
         let below_the_top = match group {

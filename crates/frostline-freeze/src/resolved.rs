@@ -5,11 +5,11 @@ use std::fmt;
 
 use crate::{BlockCount, FreezeSchedule, FrozenBlocks, FrozenHeads, Group, PeftMethod, Policy, PolicyError};
 
-/// Which parameters of an encoder with heads are frozen, and how the others learn.
+/// The frozen parameters of an encoder with heads, and the tuning of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedPolicy {
     policy: Policy,
-    /// The policy's own, or with more frozen for now, one that says how far a run has come.
+    /// The policy's name, or a name with the progress of the run if more is frozen for now.
     name: String,
     depth: usize,
     frozen: BTreeSet<Group>,
@@ -23,8 +23,8 @@ impl Policy {
     /// Applies this policy to an encoder of `depth` blocks below heads of these names.
     ///
     /// # Errors
-    /// Where it names blocks or heads that are not there, or leaves no block that could learn as it
-    /// says. The message lists what exists.
+    /// If it names blocks or heads that do not exist, or leaves no block for its method of training. The
+    /// message lists what exists.
     pub fn resolve(&self, depth: usize, heads: &[&str]) -> Result<ResolvedPolicy, PolicyError> {
         let fail = |reason: String| PolicyError::new(reason, Some(depth));
         let blocks = self.blocks_of(depth).map_err(fail)?;
@@ -50,7 +50,7 @@ impl Policy {
         Ok(ResolvedPolicy { policy, name, depth, frozen, heads: heads.len(), frozen_heads })
     }
 
-    /// The frozen blocks of an encoder of this depth.
+    /// Returns the frozen blocks of an encoder of this depth.
     fn blocks_of(&self, depth: usize) -> Result<Vec<usize>, String> {
         let count = |k: BlockCount| match k.of(depth) {
             0 => Err(format!(
@@ -68,7 +68,7 @@ impl Policy {
             FrozenBlocks::Alternating => (0..depth).step_by(2).collect(),
             FrozenBlocks::Subsets | FrozenBlocks::Greedy => {
                 return Err(format!(
-                    "`{self}` stands for sets of blocks: it can only be a value of the grid's `policy`"
+                    "`{self}` means sets of blocks: it can only be a value of the grid's `policy`"
                 ));
             }
             FrozenBlocks::Listed(blocks) => match blocks.iter().find(|block| **block >= depth) {
@@ -82,7 +82,7 @@ impl Policy {
         })
     }
 
-    /// The places of the frozen heads among these.
+    /// Returns the places of the frozen heads among these.
     fn heads_of(&self, heads: &[&str]) -> Result<BTreeSet<usize>, String> {
         match &self.frozen().heads {
             FrozenHeads::None => Ok(BTreeSet::new()),
@@ -102,110 +102,111 @@ impl ResolvedPolicy {
     /// Parses a policy and applies it to an encoder of `depth` blocks with one head named `head`.
     ///
     /// # Errors
-    /// As [`Policy::parse`] and [`Policy::resolve`].
+    /// See [`Policy::parse`] and [`Policy::resolve`].
     pub fn parse(name: &str, depth: usize) -> Result<Self, PolicyError> {
         Policy::parse(name)?.resolve(depth, &["head"])
     }
 
-    /// The policy as it was written.
+    /// Returns the policy as it was written.
     #[must_use]
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The policy's name; where more is frozen for now than it says, followed by how far the run has come.
+    /// Returns the policy's name; if more is frozen for now than it defines, the name is followed by the
+    /// progress of the run.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns what is frozen and how the rest learns, as a text for comparison: it is equal for policies under which the same
-    /// parameters learn in the same way, as for `all` and `first-6` in an encoder of six blocks.
+    /// Returns the frozen parts and the tuning of the rest, as a text for comparison. It is equal for policies
+    /// that train the same parameters in the same way, such as `all` and `first-6` in an encoder of six blocks.
     #[must_use]
-    pub fn meaning(&self) -> String {
+    pub fn canonical_form(&self) -> String {
         let Self { policy, name: _, depth, frozen, heads, frozen_heads } = self;
         format!("{:?}", (depth, frozen, heads, frozen_heads, policy.tuning(), policy.schedule()))
     }
 
-    /// Whether the parameter at this path is frozen.
+    /// Returns whether the parameter at this path is frozen.
     #[must_use]
     pub fn freezes(&self, path: &str) -> bool {
         match Group::of(path) {
             Group::Head if path.starts_with("mix.") => !self.mixes(),
             Group::Head => self.frozen_heads.contains(&head_of(path)),
-            group => self.frozen.contains(&group) || !self.tunes(path),
+            group => self.frozen.contains(&group) || !self.is_tuned(path),
         }
     }
 
-    /// Whether a group that learns does so through this parameter.
-    fn tunes(&self, path: &str) -> bool {
+    /// Returns whether a trainable group trains this parameter.
+    fn is_tuned(&self, path: &str) -> bool {
         let tuning = self.policy.tuning();
-        let own = tuning.is_full() && PeftMethod::adding(path).is_none();
-        own || tuning.methods.iter().any(|method| method.selects(path))
+        let own = tuning.is_full() && PeftMethod::method_of_parameter(path).is_none();
+        own || tuning.methods.iter().any(|method| method.trains_parameter(path))
     }
 
-    /// Whether a group learns, and by this method. What such a method adds to the encoder must be there.
+    /// Returns whether a group is trained by this method. The method's additions to the encoder must exist.
     #[must_use]
     pub fn learns_by(&self, method: PeftMethod, group: Group) -> bool {
         self.policy.tuning().methods.contains(&method) && !self.frozen.contains(&group)
     }
 
-    /// Whether all that learns besides heads are LoRA's matrices.
+    /// Returns whether only LoRA's matrices are trained in addition to heads.
     #[must_use]
     pub fn learns_by_lora_alone(&self) -> bool {
         let methods = &self.policy.tuning().methods;
-        self.learning().is_empty() || (methods.len() == 1 && methods.contains(&PeftMethod::Lora))
+        self.trainable_groups().is_empty() || (methods.len() == 1 && methods.contains(&PeftMethod::Lora))
     }
 
-    /// Whether more freezes during a run, see [`crate::Settling`].
+    /// Returns whether more freezes during a run, see [`crate::Settling`].
     #[must_use]
     pub fn is_adaptive(&self) -> bool {
         self.policy.schedule() == FreezeSchedule::Adaptive
     }
 
-    /// Whether heads read a learned mix of the embeddings' and all blocks' outputs instead of the
-    /// last block's.
+    /// Returns whether heads read a learned mix of the embeddings' and all blocks' outputs instead of the last
+    /// block's.
     #[must_use]
     pub fn mixes(&self) -> bool {
         self.policy.tuning().mix
     }
 
-    /// Whether a whole group is frozen.
+    /// Returns whether a whole group is frozen.
     #[must_use]
     pub fn freezes_group(&self, group: Group) -> bool {
         self.frozen.contains(&group)
     }
 
-    /// How many of the lowest blocks never change together with everything below them: nothing where
-    /// the embeddings learn, and 0 where a mix reads every block's output. Their output is a constant of
-    /// the data.
+    /// Returns how many of the lowest blocks never change, together with everything below them: `None` if the
+    /// embeddings are trainable, and 0 if a mix reads every block's output. Their output depends only on the
+    /// data.
     #[must_use]
     pub fn constant_prefix(&self) -> Option<usize> {
         let frozen = || (0..self.depth).take_while(|&block| self.freezes_group(Group::Block(block)));
         self.freezes_group(Group::Embeddings).then(|| if self.mixes() { 0 } else { frozen().count() })
     }
 
-    /// Whether nothing at all learns.
+    /// Returns whether no parameter is trainable.
     #[must_use]
     pub fn freezes_all(&self) -> bool {
         !self.mixes() && self.frozen_heads.len() == self.heads && self.frozen.len() == self.depth + 2
     }
 
-    /// Whether something learns from the loss of this head: the head, or the encoder below it.
+    /// Returns whether the loss of this head trains anything: the head, or the encoder below it.
     #[must_use]
     pub fn learns_through(&self, head: usize) -> bool {
-        self.mixes() || !self.frozen_heads.contains(&head) || !self.learning().is_empty()
+        self.mixes() || !self.frozen_heads.contains(&head) || !self.trainable_groups().is_empty()
     }
 
     /// This policy with more frozen, under another name.
-    pub(crate) fn with(&self, more: impl IntoIterator<Item = Group>, name: String) -> Self {
+    pub(crate) fn freezing_also(&self, more: impl IntoIterator<Item = Group>, name: String) -> Self {
         let mut frozen = self.frozen.clone();
         frozen.extend(more);
         Self { name, frozen, ..self.clone() }
     }
 
-    /// What learns of the encoder, from the top down.
-    pub(crate) fn learning(&self) -> Vec<Group> {
+    /// Returns the trainable groups of the encoder, from the top down.
+    pub(crate) fn trainable_groups(&self) -> Vec<Group> {
         let blocks = (0..self.depth).rev().map(Group::Block);
         blocks.chain([Group::Embeddings]).filter(|group| !self.frozen.contains(group)).collect()
     }
@@ -217,7 +218,7 @@ impl fmt::Display for ResolvedPolicy {
     }
 }
 
-/// The number after `heads` in a path such as `heads.1.classifier.weight`; 0 where there is none.
+/// Returns the number after `heads` in a path such as `heads.1.classifier.weight`; 0 if there is none.
 fn head_of(path: &str) -> usize {
     let mut segments = path.split('.').skip_while(|segment| *segment != "heads").skip(1);
     segments.next().and_then(|number| number.parse().ok()).unwrap_or(0)
@@ -260,7 +261,7 @@ mod tests {
     fn names_mean_the_same_where_the_same_learns_in_the_same_way() {
         let same = |a: &str, b: &str, depth| {
             let parse = |name| ResolvedPolicy::parse(name, depth).unwrap();
-            parse(a).meaning() == parse(b).meaning()
+            parse(a).canonical_form() == parse(b).canonical_form()
         };
         assert!(same("all", "first-6", 6) && !same("all", "first-6", 8));
         assert!(same("head-only", "all+embeddings", 6) && !same("head-only", "all", 6));

@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Group, ResolvedPolicy};
 
-/// When a group counts as settled.
+/// The rule by which a group counts as settled.
 ///
-/// After every window of steps, each group's gradient norms are summed and compared with the window
-/// before: |before - now| / before. A group freezes when all below it are frozen and this change is
-/// among the smallest of those that still learn.
+/// After every window of steps, each group's gradient norms are summed and compared with the window before:
+/// |before - now| / before. A group freezes when all groups below it are frozen and its change is among the
+/// smallest of the groups still trained.
 ///
 /// # Source
-/// Liu, Agarwal and Venkataraman, *AutoFreeze: Automatically Freezing Model Blocks to Accelerate
-/// Fine-tuning*, 2021, section 4. There the gradients themselves are added up and the norm is taken of
-/// the sum; sums of norms need no second copy of the model's gradients.
+/// Liu, Agarwal and Venkataraman, *AutoFreeze: Automatically Freezing Model Blocks to Accelerate Fine-tuning*,
+/// 2021, section 4. The paper sums the gradients and takes the norm of the sum; sums of norms need no second
+/// copy of the model's gradients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SettlingRule {
@@ -36,7 +36,7 @@ impl Default for SettlingRule {
 pub struct Settling {
     /// Sums of gradient norms of the running window, by group from the input up.
     sums: Vec<f64>,
-    /// Those of the window before.
+    /// Sums of the previous window.
     before: Vec<f64>,
     /// Steps of the running window.
     steps: u64,
@@ -45,17 +45,18 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// The groups that may freeze, from the input up: those that learn under the policy, but for
-    /// the blocks to keep.
-    fn candidates(policy: &ResolvedPolicy, rule: &SettlingRule) -> Vec<Group> {
-        let mut groups = policy.learning();
+    /// Returns the groups that may freeze, from the input up: the trainable groups of the policy without the
+    /// blocks to keep.
+    fn freezable_groups(policy: &ResolvedPolicy, rule: &SettlingRule) -> Vec<Group> {
+        let mut groups = policy.trainable_groups();
         let blocks = groups.iter().filter(|group| **group != Group::Embeddings).count();
         groups.drain(..rule.keep.min(blocks));
         groups.reverse();
         groups
     }
 
-    /// Whether a window ends with the last of so many steps of which no note was taken yet: only then can something freeze.
+    /// Returns whether a window ends with the last of so many steps of which no note was taken yet: only then
+    /// can something freeze.
     #[must_use]
     pub const fn is_due(&self, steps: u64, rule: &SettlingRule) -> bool {
         self.steps + steps >= rule.every
@@ -70,7 +71,7 @@ impl Settling {
         policy: &ResolvedPolicy,
         norm: impl Fn(Group) -> f64,
     ) -> bool {
-        let groups = Self::candidates(policy, rule);
+        let groups = Self::freezable_groups(policy, rule);
         self.sums.resize(groups.len(), 0.0);
         for (sum, group) in self.sums.iter_mut().zip(&groups) {
             *sum += norm(*group);
@@ -88,32 +89,35 @@ impl Settling {
         let first = self.froze.len();
         let change = |group: usize| (before[group] - now[group]).abs() / before[group].max(f64::MIN_POSITIVE);
         let changes: Vec<f64> = (first..groups.len()).map(change).collect();
-        let small = percentile(&changes, rule.percentile);
+        let small = nearest_rank_percentile(&changes, rule.percentile);
         let settled = changes.iter().take_while(|change| **change <= small).count();
         self.froze.extend(std::iter::repeat_n(step, settled));
         settled > 0
     }
 
-    /// The policy with what has frozen so far.
+    /// Returns the policy with all groups frozen so far.
     #[must_use]
     pub fn policy(&self, policy: &ResolvedPolicy, rule: &SettlingRule) -> ResolvedPolicy {
         let count = self.froze.len();
         if count == 0 {
             return policy.clone();
         }
-        let groups = Self::candidates(policy, rule);
-        policy.with(groups[..count].iter().copied(), format!("{policy}, {count} of {} settled", groups.len()))
+        let groups = Self::freezable_groups(policy, rule);
+        policy.freezing_also(
+            groups[..count].iter().copied(),
+            format!("{policy}, {count} of {} settled", groups.len()),
+        )
     }
 
-    /// What has frozen, from the input up, each with the step after which it did.
+    /// Returns the frozen groups, from the input up, each with the step after which it froze.
     #[must_use]
     pub fn frozen(&self, policy: &ResolvedPolicy, rule: &SettlingRule) -> Vec<(Group, u64)> {
-        Self::candidates(policy, rule).into_iter().zip(self.froze.iter().copied()).collect()
+        Self::freezable_groups(policy, rule).into_iter().zip(self.froze.iter().copied()).collect()
     }
 }
 
-/// The value below or at which this percentage of the values lie, by the nearest rank.
-fn percentile(values: &[f64], percent: f64) -> f64 {
+/// Returns the percentile of the values by the nearest rank.
+fn nearest_rank_percentile(values: &[f64], percent: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
@@ -130,7 +134,7 @@ mod tests {
     const RULE: SettlingRule = SettlingRule { every: 2, percentile: 50.0, keep: 1 };
 
     /// Feeds windows in which a group's two norms add up to these numbers, from the input up.
-    fn after(windows: &[[f64; 3]]) -> (Settling, ResolvedPolicy) {
+    fn settle_over(windows: &[[f64; 3]]) -> (Settling, ResolvedPolicy) {
         let policy = ResolvedPolicy::parse("none+adaptive", 3).unwrap();
         let mut settling = Settling::default();
         for (number, window) in windows.iter().enumerate() {
@@ -150,17 +154,17 @@ mod tests {
     #[test]
     fn groups_freeze_from_the_input_up_as_they_settle() {
         let frozen = |windows: &[[f64; 3]]| {
-            let (settling, policy) = after(windows);
+            let (settling, policy) = settle_over(windows);
             settling.frozen(&policy, &RULE)
         };
-        assert_eq!(frozen(&[[1.0, 1.0, 1.0]]), [], "one window says nothing");
+        assert_eq!(frozen(&[[1.0, 1.0, 1.0]]), [], "one window decides nothing");
         // Changes of 10, 20 and 50 percent: the median is 20.
         let first = [[1.0, 1.0, 1.0], [1.1, 0.8, 1.5]];
         assert_eq!(frozen(&first), [(Group::Embeddings, 4), (Group::Block(0), 4)]);
-        // What lies above something that does not settle waits.
+        // Groups above a group that does not settle wait.
         assert_eq!(frozen(&[[1.0, 1.0, 1.0], [2.0, 1.1, 1.0]]), []);
         // The last candidate is its own median; block 2 is kept.
-        let (settling, policy) = after(&[first[0], first[1], [5.0, 5.0, 5.0]]);
+        let (settling, policy) = settle_over(&[first[0], first[1], [5.0, 5.0, 5.0]]);
         assert_eq!(settling.frozen(&policy, &RULE).len(), 3);
         let now = settling.policy(&policy, &RULE);
         assert!(now.freezes_group(Group::Block(1)) && !now.freezes_group(Group::Block(2)));
@@ -171,10 +175,10 @@ mod tests {
     #[test]
     fn what_a_policy_freezes_is_no_candidate() {
         let policy = ResolvedPolicy::parse("first-1+embeddings+adaptive", 3).unwrap();
-        assert_eq!(Settling::candidates(&policy, &RULE), [Group::Block(1)]);
+        assert_eq!(Settling::freezable_groups(&policy, &RULE), [Group::Block(1)]);
         let all = SettlingRule { keep: 9, ..RULE };
         assert_eq!(
-            Settling::candidates(&ResolvedPolicy::parse("none", 3).unwrap(), &all),
+            Settling::freezable_groups(&ResolvedPolicy::parse("none", 3).unwrap(), &all),
             [Group::Embeddings]
         );
     }
@@ -183,7 +187,7 @@ mod tests {
     fn percentiles_by_nearest_rank() {
         let values = [3.0, 1.0, 2.0];
         assert_eq!(
-            [0.0, 1.0, 50.0, 67.0, 100.0].map(|p| percentile(&values, p)),
+            [0.0, 1.0, 50.0, 67.0, 100.0].map(|p| nearest_rank_percentile(&values, p)),
             [f64::NEG_INFINITY, 1.0, 2.0, 3.0, 3.0]
         );
     }

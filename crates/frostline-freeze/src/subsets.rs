@@ -6,11 +6,11 @@ impl Policy {
     /// The most blocks of which [`Policy::subsets`] names all sets: 256 of them.
     pub const MOST_SUBSET_BLOCKS: usize = 8;
 
-    /// The names of the policies that freeze a set of blocks and nothing else, one for each set: `none` first,
-    /// `all` last, those with fewer blocks before those with more.
+    /// Returns the names of the policies that freeze only a set of blocks, one for each set: `none` first,
+    /// `all` last, sets with fewer blocks before sets with more.
     ///
     /// # Errors
-    /// Where the encoder has more than [`Policy::MOST_SUBSET_BLOCKS`] blocks.
+    /// If the encoder has more than [`Policy::MOST_SUBSET_BLOCKS`] blocks.
     pub fn subsets(depth: usize) -> Result<Vec<String>, PolicyError> {
         if depth > Self::MOST_SUBSET_BLOCKS {
             let reason = format!(
@@ -28,7 +28,8 @@ impl Policy {
         Ok(sets.iter().map(|set| Self::of_blocks(set, depth)).collect())
     }
 
-    /// The name of the policy that freezes these blocks of `depth`, in ascending order, and nothing else.
+    /// Returns the name of the policy that freezes these blocks of `depth`, in ascending order, and nothing
+    /// else.
     #[must_use]
     pub fn of_blocks(blocks: &[usize], depth: usize) -> String {
         match blocks.len() {

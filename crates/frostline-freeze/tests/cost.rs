@@ -1,9 +1,9 @@
-//! What must hold for the cost of any encoder, any work and any set of frozen groups.
+//! Properties of the cost for any encoder, any work and any set of frozen groups.
 
 use frostline_freeze::{Cost, Group, Machine, PrefixMode, ResolvedPolicy, Shape, Work, Workload};
 use proptest::prelude::*;
 
-/// A policy that freezes the blocks whose bits are set.
+/// Returns a policy that freezes the blocks whose bits are set.
 fn policy(depth: usize, blocks: u32, embeddings: bool) -> ResolvedPolicy {
     let list: Vec<String> = (0..depth).filter(|&b| blocks >> b & 1 == 1).map(|b| b.to_string()).collect();
     let base = if list.is_empty() { "none".into() } else { format!("blocks-{}", list.join(".")) };
@@ -53,7 +53,7 @@ fn no_kind_grows(less: &Work, more: &Work) -> bool {
     kinds(less).iter().zip(kinds(more)).all(|(less, more)| *less <= more)
 }
 
-/// Everything that a step does besides the forward pass.
+/// Returns all work of a step except the forward pass.
 fn backward(cost: &Cost, none: &Cost, group: Group) -> [f64; 4] {
     let (found, full) = (cost.group(group), none.group(group));
     assert!(found.attention <= full.attention);
@@ -131,7 +131,7 @@ proptest! {
     #[test]
     fn a_frozen_top_still_passes_gradients_down(shape in shape(), work in workload(), embeddings: bool) {
         let none = Cost::of(&shape, &work, &policy(shape.depth, 0, false));
-        // Only the lowest block learns, or also the embeddings.
+        // Only the lowest block is trainable, or also the embeddings.
         let frozen = policy(shape.depth, !1, embeddings);
         let cost = Cost::of(&shape, &work, &frozen);
         for block in 1..shape.depth {

@@ -18,7 +18,7 @@ pub struct Adapter<B: Backend> {
 }
 
 impl<B: Backend> Builder<'_, B> {
-    /// A block's bottleneck, if it has one.
+    /// Returns a block's bottleneck, if it has one.
     pub fn adapter(&self, config: &EncoderConfig, block: usize) -> Result<Option<Adapter<B>>, ModelError> {
         let wanted = |adapters: &&AdapterShape| adapters.blocks.contains(&block);
         let Some(adapters) = config.extras.adapters.as_ref().filter(wanted) else { return Ok(None) };

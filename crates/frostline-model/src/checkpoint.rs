@@ -16,7 +16,7 @@ use safetensors::tensor::Metadata;
 use crate::names::sentence_name;
 use crate::{EncoderConfig, Family, ModelError, ParameterSource, hugging_face_name};
 
-/// The largest index of shards that is read; those of the largest models have a few MiB.
+/// Maximum size of an index of shards; the largest models' indexes have a few MiB.
 ///
 /// # Units
 /// Bytes.
@@ -28,8 +28,8 @@ const MOST_INDEX: u64 = 64 << 20;
 /// Bytes.
 const MOST_HEADER: u64 = 100_000_000;
 
-/// What is read of a file at once: a table of words can be large, and what was read of it is needed no longer than it takes to
-/// convert it. A multiple of every value's size.
+/// Bytes that are read of a file at once: a word table can be large, and its bytes are needed only until they
+/// are converted. The number is a multiple of every value's size.
 ///
 /// # Units
 /// Bytes.
@@ -43,7 +43,7 @@ pub struct Checkpoint {
     tensors: HashMap<String, Tensor>,
 }
 
-/// Where a tensor's values are.
+/// If a tensor's values are.
 struct Tensor {
     /// The number of its file.
     file: usize,
@@ -53,7 +53,7 @@ struct Tensor {
     bytes: Range<usize>,
 }
 
-/// A file's bytes. They are read where they are needed rather than mapped: pages of a map count as the process's own memory,
+/// A file's bytes. They are read when they are needed rather than mapped: pages of a map count as the process's own memory,
 /// and a few rows of a table touch nearly all of its pages.
 enum Bytes {
     OnDisk(File),
@@ -68,7 +68,7 @@ impl Bytes {
         }
     }
 
-    /// Some of the bytes. They are there, unless somebody else has cut the file.
+    /// Returns some of the bytes. They exist unless another program has truncated the file.
     fn get(&self, range: Range<usize>) -> io::Result<Cow<'_, [u8]>> {
         match self {
             Self::OnDisk(file) => {
@@ -80,8 +80,9 @@ impl Bytes {
         }
     }
 
-    /// What the file's header says, and where the first tensor begins. The tensors fill exactly the rest of the file.
-    fn header(&self) -> io::Result<(Metadata, usize)> {
+    /// Returns the file's header, and the start of the first tensor. The tensors fill exactly the rest of the
+    /// file.
+    fn read_header(&self) -> io::Result<(Metadata, usize)> {
         const BEFORE: usize = size_of::<u64>();
         let all = self.len()?;
         if all < BEFORE as u64 {
@@ -106,11 +107,12 @@ impl Bytes {
 }
 
 impl Checkpoint {
-    /// Opens `model.safetensors`, or the shards beside a `model.safetensors.index.json`.
+    /// Opens `model.safetensors`, or the shards next to a `model.safetensors.index.json`.
     ///
     /// # Errors
-    /// If a file is missing or is not a safetensors file, an index names a file outside its folder, a tensor is not in the one
-    /// shard in which the index says it is, or a PEFT adapter lies in the same folder or is among the tensors.
+    /// If a file is missing or is not a safetensors file, an index names a file outside its folder, a tensor is
+    /// not exactly in the shard named by the index, or a PEFT adapter is in the same folder or among the
+    /// tensors.
     pub fn open(path: &Path, family: Family) -> Result<Self, ModelError> {
         if let Some(adapter) =
             ADAPTERS.iter().map(|name| path.with_file_name(name)).find(|path| path.exists())
@@ -125,22 +127,21 @@ impl Checkpoint {
         if path.extension().is_none_or(|extension| extension != "json") {
             return Self::index(vec![on_disk(path)?], family, path.display().to_string());
         }
-        let (files, map) = shards(path)?;
+        let (files, map) = read_index(path)?;
         let opened = files.iter().map(|file| on_disk(file)).collect::<Result<Vec<_>, _>>()?;
         let weights = Self::index(opened, family, path.display().to_string())?;
         weights.check_places(&files, &map)?;
         Ok(weights)
     }
 
-    /// Checks that every tensor is in the shard in which the index says it is.
+    /// Checks that every tensor is in the shard named by the index.
     fn check_places(&self, files: &[PathBuf], map: &BTreeMap<String, String>) -> Result<(), ModelError> {
         let shard = |tensor: &Tensor| files[tensor.file].file_name().and_then(|name| name.to_str());
         for (name, listed) in map {
-            let found = self.tensors.get(&unwrapped(name)).and_then(shard);
+            let found = self.tensors.get(&strip_wrappers(name)).and_then(shard);
             if found != Some(listed) {
                 let found = found.map_or("in no shard".into(), |file| format!("in {file}"));
-                let reason =
-                    format!("it says that `{name}` is in {listed}, and it is {found}; fetch it again");
+                let reason = format!("it lists `{name}` in {listed}, but it is {found}; fetch it again");
                 return Err(ModelError::Weights { place: self.place.clone(), reason });
             }
         }
@@ -158,7 +159,7 @@ impl Checkpoint {
     fn index(files: Vec<Bytes>, family: Family, place: String) -> Result<Self, ModelError> {
         let mut tensors = HashMap::new();
         for (number, file) in files.iter().enumerate() {
-            let (about, start) = file.header().map_err(|error| ModelError::Weights {
+            let (about, start) = file.read_header().map_err(|error| ModelError::Weights {
                 place: place.clone(),
                 reason: format!("not a safetensors file ({error}); fetch it again"),
             })?;
@@ -166,7 +167,7 @@ impl Checkpoint {
                 let (from, to) = about.data_offsets;
                 let bytes = start + from..start + to;
                 let tensor = Tensor { file: number, dtype: about.dtype, shape: about.shape.clone(), bytes };
-                let name = unwrapped(&name);
+                let name = strip_wrappers(&name);
                 if let Some(part) = UNMERGED.iter().find(|part| name.contains(**part)) {
                     let part = part.trim_matches('.');
                     let reason = format!(
@@ -195,29 +196,29 @@ impl Checkpoint {
     /// If a tensor is missing or has another shape or type; the error names the first one.
     pub fn check_shapes(&self, config: &EncoderConfig) -> Result<(), ModelError> {
         let parameters = config.parameters(&[]);
-        parameters.iter().try_for_each(|(path, shape)| self.tensor(path, shape)?.0.check_type())
+        parameters.iter().try_for_each(|(path, shape)| self.stored_tensor(path, shape)?.0.check_type())
     }
 
     /// Checks the same, and that all values are finite.
     ///
     /// # Errors
-    /// As for [`Self::check_shapes`]; also if a tensor contains NaN or infinity.
+    /// See [`Self::check_shapes`]; also if a tensor contains NaN or infinity.
     pub fn check(&self, config: &EncoderConfig) -> Result<(), ModelError> {
         self.check_shapes(config)?;
         let parameters = config.parameters(&[]);
         parameters.iter().try_for_each(|(path, shape)| {
-            let (stored, _) = self.tensor(path, shape)?;
-            let pieces: Vec<_> = pieces(stored.bytes.len()).collect();
+            let (stored, _) = self.stored_tensor(path, shape)?;
+            let pieces: Vec<_> = split_into_pieces(stored.bytes.len()).collect();
             first_fault(pieces.into_par_iter().map(|piece| {
-                let mut values = vec![0.0; piece.len() / stored.width()];
+                let mut values = vec![0.0; piece.len() / stored.bytes_per_value()];
                 stored.read(piece, &mut values)
             }))
         })
     }
 
-    /// The name under which a parameter is stored: with or without the family's prefix, with the older
+    /// Returns the name under which a parameter is stored: with or without the family's prefix, with the older
     /// names of LayerNorm's parameters, or with the names of a sentence head.
-    fn find(&self, path: &str) -> Option<(&String, &Tensor)> {
+    fn find_stored(&self, path: &str) -> Option<(&String, &Tensor)> {
         let (name, _) = hugging_face_name(self.family, path);
         let bare = name.split_once('.').map(|(_, rest)| rest.to_string()).unwrap_or_default();
         let old = |name: &str| {
@@ -233,9 +234,9 @@ impl Checkpoint {
         names.iter().find_map(|name| self.tensors.get_key_value(name))
     }
 
-    /// The error for a parameter that is not there. It names a tensor whose name only begins otherwise.
-    fn missing(&self, name: String) -> ModelError {
-        // Of the encoder's: a head's name has no part that others lack.
+    /// Returns the error for a parameter that is not there. It names a tensor whose name only begins otherwise.
+    fn missing_parameter(&self, name: String) -> ModelError {
+        // Only the encoder's names have this prefix.
         let bare = name.strip_prefix(self.family.name()).and_then(|rest| rest.strip_prefix('.'));
         let ends_alike = |found: &&String| {
             let before = bare.and_then(|bare| found.strip_suffix(bare));
@@ -247,10 +248,10 @@ impl Checkpoint {
         ModelError::Missing { place: self.place.clone(), name, like }
     }
 
-    /// A parameter's tensor of the expected shape, and whether it is stored transposed.
-    fn tensor(&self, path: &str, shape: &[usize]) -> Result<(Stored<'_>, bool), ModelError> {
+    /// Returns a parameter's tensor of the expected shape, and whether it is stored transposed.
+    fn stored_tensor(&self, path: &str, shape: &[usize]) -> Result<(Stored<'_>, bool), ModelError> {
         let (canonical, transposed) = hugging_face_name(self.family, path);
-        let (name, tensor) = self.find(path).ok_or_else(|| self.missing(canonical))?;
+        let (name, tensor) = self.find_stored(path).ok_or_else(|| self.missing_parameter(canonical))?;
         let mut expected = shape.to_vec();
         if transposed {
             expected.reverse();
@@ -288,8 +289,9 @@ const UNMERGED: [&str; 10] = [
     ".prefix_encoder",
 ];
 
-/// A tensor's name without what wrappers add to it: `module._orig_mod.bert.pooler.dense.bias` is `bert.pooler.dense.bias`.
-fn unwrapped(name: &str) -> String {
+/// Returns a tensor's name without the prefixes of wrappers: `module._orig_mod.bert.pooler.dense.bias` is
+/// `bert.pooler.dense.bias`.
+fn strip_wrappers(name: &str) -> String {
     let parts = name.split('.').filter(|part| !WRAPPERS.contains(part));
     let name = parts.collect::<Vec<_>>().join(".");
     let mut rest = name.as_str();
@@ -305,7 +307,7 @@ struct Stored<'a> {
     name: &'a str,
     dtype: Dtype,
     file: &'a Bytes,
-    /// Where they are in the file.
+    /// If they are in the file.
     bytes: Range<usize>,
 }
 
@@ -314,69 +316,69 @@ impl Stored<'_> {
     fn check_type(&self) -> Result<(), ModelError> {
         match self.dtype {
             Dtype::F32 | Dtype::F16 | Dtype::BF16 => Ok(()),
-            other => {
-                Err(self
-                    .fault(format!("has values of type {other:?}, expected F32, F16 or BF16; convert it")))
-            }
+            other => Err(self.tensor_fault(format!(
+                "has values of type {other:?}, expected F32, F16 or BF16; convert it"
+            ))),
         }
     }
 
-    /// All values.
+    /// Returns all values.
     ///
     /// # Errors
     /// If they are of another type than f32, f16 or bf16, one is NaN or infinite, or the file cannot be read.
     fn values(&self) -> Result<Vec<f32>, ModelError> {
         self.check_type()?;
-        let mut values = vec![0.0; self.bytes.len() / self.width()];
-        let pieces: Vec<_> = pieces(self.bytes.len()).zip(values.chunks_mut(PIECE / self.width())).collect();
+        let mut values = vec![0.0; self.bytes.len() / self.bytes_per_value()];
+        let pieces: Vec<_> = split_into_pieces(self.bytes.len())
+            .zip(values.chunks_mut(PIECE / self.bytes_per_value()))
+            .collect();
         first_fault(pieces.into_par_iter().map(|(piece, values)| self.read(piece, values)))?;
         Ok(values)
     }
 
     /// Bytes of a value.
-    fn width(&self) -> usize {
+    fn bytes_per_value(&self) -> usize {
         if self.dtype == Dtype::F32 { size_of::<f32>() } else { size_of::<u16>() }
     }
 
     /// The values in some of the tensor's bytes, as many as these bytes hold.
     fn read(&self, of: Range<usize>, values: &mut [f32]) -> Result<(), ModelError> {
         let bytes = self.file.get(self.bytes.start + of.start..self.bytes.start + of.end);
-        let bytes = bytes.map_err(|error| self.fault(format!("cannot be read: {error}")))?;
+        let bytes = bytes.map_err(|error| self.tensor_fault(format!("cannot be read: {error}")))?;
         match self.dtype {
-            Dtype::F32 => convert(&bytes, values, f32::from_le_bytes),
-            Dtype::F16 => convert(&bytes, values, |two| f16::from_le_bytes(two).to_f32()),
+            Dtype::F32 => convert_bytes(&bytes, values, f32::from_le_bytes),
+            Dtype::F16 => convert_bytes(&bytes, values, |two| f16::from_le_bytes(two).to_f32()),
             // BF16: there is no other.
-            _ => convert(&bytes, values, |two| bf16::from_le_bytes(two).to_f32()),
+            _ => convert_bytes(&bytes, values, |two| bf16::from_le_bytes(two).to_f32()),
         }
         match values.iter().find(|value| !value.is_finite()) {
             None => Ok(()),
-            Some(value) => {
-                Err(self
-                    .fault(format!("contains {value}; the weights are damaged or their training diverged")))
-            }
+            Some(value) => Err(self.tensor_fault(format!(
+                "contains {value}; the weights are damaged or their training diverged"
+            ))),
         }
     }
 
-    fn fault(&self, reason: String) -> ModelError {
+    fn tensor_fault(&self, reason: String) -> ModelError {
         ModelError::Weights { place: self.place.into(), reason: format!("`{}` {reason}", self.name) }
     }
 }
 
 impl ParameterSource for Checkpoint {
     fn has(&self, path: &str) -> bool {
-        // RoBERTa's sentence heads have a layer of their own instead of the pooler.
+        // RoBERTa's sentence heads have a separate layer instead of the pooler.
         let unused = self.family == Family::Roberta && path.starts_with("pooler.");
-        !unused && self.find(path).is_some()
+        !unused && self.find_stored(path).is_some()
     }
 
     fn values(&self, path: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        let (stored, transposed) = self.tensor(path, shape)?;
+        let (stored, transposed) = self.stored_tensor(path, shape)?;
         let values = stored.values()?;
         Ok(if transposed { transpose(&values, shape[1], shape[0]) } else { values })
     }
 
     fn rows(&self, path: &str, shape: [usize; 2], rows: &[u32]) -> Result<Vec<f32>, ModelError> {
-        let (stored, _) = self.tensor(path, &shape)?;
+        let (stored, _) = self.stored_tensor(path, &shape)?;
         stored.check_type()?;
         let width = stored.bytes.len() / shape[0].max(1);
         let mut out = vec![0.0; rows.len() * shape[1]];
@@ -389,17 +391,17 @@ impl ParameterSource for Checkpoint {
     }
 }
 
-/// The first fault in the order of what is read, whichever thread finds one first.
+/// Returns the first fault in reading order, independent of the thread that finds one first.
 fn first_fault(read: impl IndexedParallelIterator<Item = Result<(), ModelError>>) -> Result<(), ModelError> {
     read.find_first(Result::is_err).unwrap_or(Ok(()))
 }
 
 /// So many bytes in pieces.
-fn pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
+fn split_into_pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
     (0..bytes).step_by(PIECE).map(move |from| from..bytes.min(from + PIECE))
 }
 
-fn convert<const N: usize>(bytes: &[u8], values: &mut [f32], of: impl Fn([u8; N]) -> f32) {
+fn convert_bytes<const N: usize>(bytes: &[u8], values: &mut [f32], of: impl Fn([u8; N]) -> f32) {
     values.iter_mut().zip(bytes.as_chunks().0).for_each(|(value, bytes)| *value = of(*bytes));
 }
 
@@ -421,7 +423,7 @@ fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<()> {
     }
 }
 
-/// The transpose of a row-major matrix.
+/// Returns the transpose of a row-major matrix.
 pub(crate) fn transpose(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
     /// Columns that are read together: a line of the cache.
     const TOGETHER: usize = 16;
@@ -445,8 +447,8 @@ fn on_disk(path: &Path) -> Result<Bytes, ModelError> {
     Ok(Bytes::OnDisk(file))
 }
 
-/// The files that an index names, in the same folder, and the file's name for each tensor.
-fn shards(index: &Path) -> Result<(Vec<PathBuf>, BTreeMap<String, String>), ModelError> {
+/// Returns the files that an index names, in the same folder, and the file's name for each tensor.
+fn read_index(index: &Path) -> Result<(Vec<PathBuf>, BTreeMap<String, String>), ModelError> {
     let fail = |reason: String| ModelError::Weights { place: index.display().to_string(), reason };
     let text = read_text(index, MOST_INDEX).map_err(|error| fail(error.reason.to_string()))?;
     let file: serde_json::Value =
@@ -472,7 +474,7 @@ fn shards(index: &Path) -> Result<(Vec<PathBuf>, BTreeMap<String, String>), Mode
         matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) && !name.contains('\\')
     };
     if let Some(name) = names.iter().find(|name| !inside(name)) {
-        return Err(fail(format!("it names {name:?}, which is not a file beside it; fetch it again")));
+        return Err(fail(format!("it names {name:?}, which is not a file next to it; fetch it again")));
     }
     let files = names.into_iter().map(|name| index.with_file_name(name)).collect();
     Ok((files, map))

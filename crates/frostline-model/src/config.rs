@@ -2,14 +2,15 @@
 //!
 //! # To add an encoder family
 //!
-//! In `crates/frostline-model/src`: a `Family` and its `config.json` in `config.rs`, where its positions start
-//! included; its parameters' names in `names.rs`; its forward pass in `encoder.rs`; its class name in `export.rs`.
-//! Then the work of its blocks in `crates/frostline-freeze/src/cost.rs` and what they keep for backward in
-//! `memory.rs` where they differ, its dropout sites in `encoder_dropout` (`crates/frostline-train/src/pass.rs`)
-//! and, where its config has the depth under another key, `blocks` in `crates/frostline-sweep/src/inputs.rs`. A
-//! tokenizer of another kind needs cases in `crates/frostline-align/tests/data`. Paths must keep the form
-//! `encoder.blocks.I.…` and `encoder.embeddings.…`, which policies depend on. First compare with reference outputs
-//! of the original (`crates/frostline-model/tests/references/make.py`).
+//! In `crates/frostline-model/src`: a `Family` and its `config.json` in `config.rs`, including its first
+//! position; its parameters' names in `names.rs`; its forward pass in `encoder.rs`; its class name in
+//! `export.rs`. Then the work of its blocks in `crates/frostline-freeze/src/cost.rs` and their activations for
+//! backward in `memory.rs` if they differ, its dropout sites in `encoder_dropout`
+//! (`crates/frostline-train/src/pass.rs`) and, if its config has the depth under another key, `blocks` in
+//! `crates/frostline-sweep/src/inputs.rs`. A tokenizer of another kind needs cases in
+//! `crates/frostline-align/tests/data`. Paths must keep the form `encoder.blocks.I.…` and
+//! `encoder.embeddings.…`, which policies depend on. First compare with reference outputs of the original
+//! (`crates/frostline-model/tests/references/make.py`).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -28,7 +29,7 @@ const MOST_INTERMEDIATE: usize = 1 << 20;
 /// The most rows of a table: words, positions or token types.
 const MOST_ROWS: usize = 1 << 26;
 
-/// The most parameters of an encoder: some hundred times those of the largest in use.
+/// Maximum number of an encoder's parameters: about a hundred times the largest encoder in use.
 const MOST_PARAMETERS: u64 = 1 << 40;
 
 /// The supported model families.
@@ -44,7 +45,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The family's name in Hugging Face's parameter names, and in records.
+    /// Returns the family's name in Hugging Face's parameter names, and in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,10 +73,10 @@ pub struct EncoderConfig {
     pub intermediate: usize,
     /// Rows of the position table. Some may be unusable: see [`Self::longest_input`].
     pub positions: usize,
-    /// The row of the position table for a sentence's first subword; the next subword has the next
-    /// row. 0, except in RoBERTa, where it is the row after the padding token's.
+    /// The row of the position table for a sentence's first subword; the next subword has the next row. It is
+    /// 0, except in RoBERTa: there it is the row after the padding token's.
     pub first_position: usize,
-    /// Rows of the token-type table; 0 where the family has none.
+    /// Rows of the token-type table; 0 if the family has none.
     pub token_types: usize,
     /// Added to a LayerNorm's variance.
     pub norm_eps: f64,
@@ -86,7 +87,7 @@ pub struct EncoderConfig {
     pub attention_dropout: f64,
     /// Standard deviation of randomly initialised weights.
     pub initializer_range: f64,
-    /// What a policy adds to the encoder; config files have nothing of it.
+    /// Parameters that a policy adds to the encoder; config files do not contain them.
     pub extras: Extras,
 }
 
@@ -98,13 +99,13 @@ struct DistilBertFile {
     n_heads: usize,
     hidden_dim: usize,
     max_position_embeddings: usize,
-    #[serde(default = "tenth")]
+    #[serde(default = "default_dropout_rate")]
     dropout: f64,
-    #[serde(default = "tenth")]
+    #[serde(default = "default_dropout_rate")]
     attention_dropout: f64,
-    #[serde(default = "fiftieth")]
+    #[serde(default = "default_initializer_range")]
     initializer_range: f64,
-    #[serde(default = "gelu")]
+    #[serde(default = "default_activation")]
     activation: String,
 }
 
@@ -118,36 +119,36 @@ struct BertFile {
     intermediate_size: usize,
     max_position_embeddings: usize,
     type_vocab_size: usize,
-    #[serde(default = "tiny")]
+    #[serde(default = "default_norm_eps")]
     layer_norm_eps: f64,
-    #[serde(default = "tenth")]
+    #[serde(default = "default_dropout_rate")]
     hidden_dropout_prob: f64,
-    #[serde(default = "tenth")]
+    #[serde(default = "default_dropout_rate")]
     attention_probs_dropout_prob: f64,
-    #[serde(default = "fiftieth")]
+    #[serde(default = "default_initializer_range")]
     initializer_range: f64,
-    #[serde(default = "gelu")]
+    #[serde(default = "default_activation")]
     hidden_act: String,
-    #[serde(default = "absolute")]
+    #[serde(default = "default_position_type")]
     position_embedding_type: String,
     #[serde(default)]
     is_decoder: bool,
     pad_token_id: Option<usize>,
 }
 
-fn tenth() -> f64 {
+fn default_dropout_rate() -> f64 {
     0.1
 }
-fn fiftieth() -> f64 {
+fn default_initializer_range() -> f64 {
     0.02
 }
-fn tiny() -> f64 {
+fn default_norm_eps() -> f64 {
     1e-12
 }
-fn gelu() -> String {
+fn default_activation() -> String {
     "gelu".into()
 }
-fn absolute() -> String {
+fn default_position_type() -> String {
     "absolute".into()
 }
 
@@ -274,14 +275,14 @@ impl EncoderConfig {
                 self.hidden, self.heads
             ));
         }
-        match self.count() {
+        match self.count_parameters() {
             Some(0..=MOST_PARAMETERS) => Ok(()),
             _ => Err(format!("its sizes make more than {MOST_PARAMETERS} parameters")),
         }
     }
 
-    /// The number of parameters of the encoder without extras; `None` if it is above 2⁶⁴.
-    fn count(&self) -> Option<u64> {
+    /// Returns the number of parameters of the encoder without extras; `None` if it is above 2⁶⁴.
+    fn count_parameters(&self) -> Option<u64> {
         let [h, inner] = [self.hidden as u64, self.intermediate as u64];
         let rows = (self.vocabulary as u64).checked_add(self.positions as u64)?;
         let rows = rows.checked_add(self.token_types as u64)?;
@@ -292,14 +293,14 @@ impl EncoderConfig {
         block.checked_mul(self.depth as u64)?.checked_add(table)
     }
 
-    /// The maximum number of subwords in a sentence, including special tokens: the usable rows of the
+    /// Returns the maximum number of subwords in a sentence, including special tokens: the usable rows of the
     /// position table.
     #[must_use]
     pub fn longest_input(&self) -> usize {
         self.positions - self.first_position
     }
 
-    /// The rate of dropout after attention outputs; 0 in DistilBERT.
+    /// Returns the rate of dropout after attention outputs; 0 in DistilBERT.
     #[must_use]
     pub fn attention_output_dropout(&self) -> f64 {
         if self.family == Family::DistilBert { 0.0 } else { self.dropout }
@@ -310,7 +311,7 @@ impl EncoderConfig {
 mod tests {
     use super::*;
 
-    /// The config of a small BERT with one size replaced, or why it is refused.
+    /// Returns the config of a small BERT with one size replaced, or why it is refused.
     fn parse(key: &str, value: u64) -> Result<EncoderConfig, String> {
         let mut file = serde_json::json!({
             "model_type": "bert", "vocab_size": 100, "hidden_size": 8, "num_hidden_layers": 2,
@@ -349,6 +350,6 @@ mod tests {
         let config = parse("num_hidden_layers", 3).expect("a config");
         let all = config.parameters(&[]);
         let sum: usize = all.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
-        assert_eq!(config.count(), Some(sum as u64));
+        assert_eq!(config.count_parameters(), Some(sum as u64));
     }
 }

@@ -81,7 +81,7 @@ pub struct BlockDropout {
 }
 
 impl Pass {
-    /// A pass in f32 without dropout.
+    /// Returns a pass in f32 without dropout.
     #[must_use]
     pub fn plain(depth: usize) -> Self {
         let off =
@@ -96,7 +96,7 @@ impl Pass {
 }
 
 impl<B: Kernels> Block<B> {
-    /// The block's output. With `only`, just its output at these rows: after attention, every row is
+    /// Returns the block's output. With `only`, just its output at these rows: after attention, every row is
     /// computed independently.
     pub(crate) fn forward(
         &self,
@@ -109,7 +109,7 @@ impl<B: Kernels> Block<B> {
     ) -> Tensor<B, 2> {
         let linear = |part: &Linear<B>, x| part.forward(x, precision);
         let layers = [&self.query, &self.key, &self.value];
-        let context = match layers.map(Linear::plain) {
+        let context = match layers.map(Linear::weight_and_bias) {
             [Some(query), Some(key), Some(value)] => {
                 let layers = [query, key, value];
                 B::k_self_attention(x.clone(), layers, config.heads, pack, drop.attention, precision)
@@ -189,7 +189,7 @@ impl<B: Kernels> Encoder<B> {
         Ok(Self { embeddings, blocks })
     }
 
-    /// The last hidden states.
+    /// Returns the last hidden states.
     ///
     /// # Shapes
     /// N subwords -> \[N, H\]
@@ -199,7 +199,7 @@ impl<B: Kernels> Encoder<B> {
         self.forward_blocks(config, x, 0..self.blocks.len(), &input.pack, pass)
     }
 
-    /// The embeddings: the input of the first block.
+    /// Returns the embeddings: the input of the first block.
     ///
     /// # Shapes
     /// N subwords -> \[N, H\]
@@ -216,7 +216,7 @@ impl<B: Kernels> Encoder<B> {
         B::k_dropout(x, pass.embeddings, rows)
     }
 
-    /// The output of consecutive blocks, given the input of the lowest one.
+    /// Returns the output of consecutive blocks, given the input of the lowest one.
     ///
     /// # Shapes
     /// \[N, H\] -> \[N, H\]

@@ -23,13 +23,13 @@ pub struct HuggingFaceExport<'a> {
     pub vocabulary: &'a Vocabulary,
     /// The initial values of all other rows.
     pub source: &'a dyn ParameterSource,
-    /// The factor of all other rows: the product of the steps' weight decays, 1 where the table was
+    /// The factor of all other rows: the product of the steps' weight decays, 1 if the table was
     /// frozen.
     pub other_rows: f64,
 }
 
 impl HuggingFaceExport<'_> {
-    /// The bytes of `model.safetensors`, f32, under Hugging Face's names. LoRA is merged into the
+    /// Returns the bytes of `model.safetensors`, f32, under Hugging Face's names. LoRA is merged into the
     /// weights.
     ///
     /// # Errors
@@ -60,10 +60,11 @@ impl HuggingFaceExport<'_> {
             };
             tensors.push((name, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect()));
         }
-        store(&tensors).map_err(|error| ModelError::Weights { place: place(), reason: error.to_string() })
+        safetensors_file(&tensors)
+            .map_err(|error| ModelError::Weights { place: place(), reason: error.to_string() })
     }
 
-    /// The full word table: the trained rows, and all others with their weight decay.
+    /// Returns the full word table: the trained rows, and all others with their weight decay.
     fn word_table(&self, trained: &[f32]) -> Result<Vec<f32>, ModelError> {
         let h = self.config.hidden;
         let mut table = self.source.values("encoder.embeddings.word", &[self.config.vocabulary, h])?;
@@ -79,7 +80,7 @@ impl HuggingFaceExport<'_> {
     }
 }
 
-/// A model's parameters with LoRA's matrices merged into the weights they belong to.
+/// Returns a model's parameters with LoRA's matrices merged into the weights they belong to.
 #[must_use]
 pub fn merged(parameters: &BTreeMap<String, Values>, config: &EncoderConfig) -> BTreeMap<String, Values> {
     let own = |(path, _): &(&String, &Values)| !path.contains(".lora.");
@@ -106,7 +107,7 @@ pub fn merged(parameters: &BTreeMap<String, Values>, config: &EncoderConfig) -> 
     out
 }
 
-/// A parameter's name in a model whose head's paths start with `this`, and whether it is stored
+/// Returns a parameter's name in a model whose head's paths start with `this`, and whether it is stored
 /// transposed.
 pub(crate) fn stored_name(
     family: Family,
@@ -120,8 +121,8 @@ pub(crate) fn stored_name(
     (other.unwrap_or(name), transposed)
 }
 
-/// A safetensors file of f32 tensors: name, shape and bytes of each.
-pub(crate) fn store(
+/// Returns a safetensors file of f32 tensors: name, shape and bytes of each.
+pub(crate) fn safetensors_file(
     tensors: &[(String, Vec<usize>, Vec<u8>)],
 ) -> Result<Vec<u8>, safetensors::SafeTensorError> {
     let mut views = Vec::with_capacity(tensors.len());
@@ -131,8 +132,8 @@ pub(crate) fn store(
     safetensors::serialize(views, Some([("format".to_string(), "pt".to_string())].into()))
 }
 
-/// The encoder's own `config.json` with a head: architecture and label names are added, and `dtype` is
-/// that of the exported weights. A linear head on the first position becomes a token classifier of which
+/// Returns the encoder's own `config.json` with a head: architecture and label names are added, and `dtype` is
+/// the type of the exported weights. A linear head on the first position becomes a token classifier, of which
 /// only the first row is used.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
-//! The shapes of what can be added to an encoder: low-rank matrices beside linear layers, bottlenecks in
-//! blocks, and a learned mix of all blocks' outputs.
+//! The shapes of additions to an encoder: low-rank matrices for linear layers, bottlenecks in blocks, and a
+//! learned mix of all blocks' outputs.
 
-/// What is added to an encoder; nothing by default.
+/// Additions to an encoder; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extras {
     /// Low-rank matrices.
@@ -59,7 +59,7 @@ impl Matrix {
     pub const ALL: [Self; 6] =
         [Self::Query, Self::Key, Self::Value, Self::AttentionOutput, Self::Intermediate, Self::Output];
 
-    /// Its segment in a parameter's path.
+    /// Returns the segment in a parameter's path.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Matrix {
         }
     }
 
-    /// Whether it comes before attention, where every subword is needed.
+    /// Returns whether the layer comes before attention, so that every subword is needed.
     #[must_use]
     pub const fn is_before_attention(self) -> bool {
         matches!(self, Self::Query | Self::Key | Self::Value)
@@ -80,7 +80,7 @@ impl Matrix {
 }
 
 impl LoraShape {
-    /// The factor of the low-rank product.
+    /// Returns the factor of the low-rank product.
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.alpha / self.rank as f64

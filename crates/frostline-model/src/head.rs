@@ -25,7 +25,7 @@ pub enum HeadKind {
 }
 
 impl HeadKind {
-    /// Whether `transformers` has models of this family with such a head; only then can a config be
+    /// Returns whether `transformers` has models of this family with such a head; only then can a config be
     /// exported.
     #[must_use]
     pub const fn belongs_to(self, family: Family) -> bool {
@@ -40,10 +40,10 @@ impl HeadKind {
 /// A head's kind and size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeadShape {
-    /// The prefix of its parameters in a [`ParameterSource`]: `head`, or for example `head.ner` where
-    /// there are several heads.
+    /// The prefix of the head's parameters in a [`ParameterSource`]: `head`, or for example `head.ner` if there
+    /// are several heads.
     pub name: String,
-    /// Its architecture.
+    /// The architecture.
     pub kind: HeadKind,
     /// The number of labels: the columns of its logits.
     pub labels: usize,
@@ -56,31 +56,31 @@ pub struct Head<B: Backend> {
     pub dense: Option<Linear<B>>,
     /// \[H, labels\]
     pub classifier: Linear<B>,
-    /// Its architecture.
+    /// The architecture.
     #[module(skip)]
     pub kind: HeadKind,
 }
 
 impl HeadShape {
-    /// A linear classifier with this number of labels, as the only head.
+    /// Returns a linear classifier with this number of labels, as the only head.
     #[must_use]
     pub fn linear(labels: usize) -> Self {
         Self { name: "head".into(), kind: HeadKind::Linear, labels }
     }
 
-    /// The source of a parameter of the head, such as `classifier.weight`: its path, and whether it
+    /// Returns the source of a parameter of the head, such as `classifier.weight`: its path, and whether it
     /// comes from the encoder's source.
     #[must_use]
     pub fn source_of(&self, part: &str, encoder: &dyn ParameterSource) -> (String, bool) {
         let (layer, kind) = part.split_once('.').unwrap_or((part, ""));
-        match self.dense(encoder).filter(|_| layer == "dense") {
+        match self.dense_path(encoder).filter(|_| layer == "dense") {
             Some((path, of_encoder)) => (format!("{path}.{kind}"), of_encoder),
             None => (format!("{}.{kind}", self.name), false),
         }
     }
 
-    /// The path of the layer before the classifier, and whether it comes from the encoder's source.
-    pub(crate) fn dense(&self, encoder: &dyn ParameterSource) -> Option<(String, bool)> {
+    /// Returns the path of the layer before the classifier, and whether it comes from the encoder's source.
+    pub(crate) fn dense_path(&self, encoder: &dyn ParameterSource) -> Option<(String, bool)> {
         match self.kind {
             HeadKind::Linear => None,
             HeadKind::Pooler if encoder.has("pooler.weight") => Some(("pooler".into(), true)),

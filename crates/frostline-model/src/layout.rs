@@ -46,7 +46,7 @@ impl EncoderConfig {
 }
 
 impl Matrix {
-    /// The sizes of an input row and of an output row.
+    /// Returns the sizes of an input row and of an output row.
     #[must_use]
     pub const fn sides(self, config: &EncoderConfig) -> [usize; 2] {
         match self {
@@ -86,7 +86,7 @@ impl Extras {
         out
     }
 
-    /// The number of values added to a block that has all extras: before and after attention.
+    /// Returns the number of values added to a block that has all extras: before and after attention.
     #[must_use]
     pub fn per_block(&self, config: &EncoderConfig) -> [usize; 2] {
         let mut numbers = [0, 0];
@@ -100,7 +100,8 @@ impl Extras {
         numbers
     }
 
-    /// The numbers a row that the gradients of these values read: the inputs of what is added before and after attention.
+    /// Returns the numbers per row that the gradients of these values read: the inputs of additions before and
+    /// after attention.
     #[must_use]
     pub fn inputs_per_row(&self, config: &EncoderConfig) -> [usize; 2] {
         let matrices = || self.lora.iter().flat_map(|lora| &lora.matrices);

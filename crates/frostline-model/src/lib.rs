@@ -45,7 +45,7 @@ pub enum ModelError {
     /// The encoder's config cannot be used.
     #[error("{place}: {reason}")]
     Config {
-        /// Where it was read.
+        /// If it was read.
         place: String,
         /// What was found and what was expected.
         reason: String,
@@ -53,7 +53,7 @@ pub enum ModelError {
     /// A weights file cannot be read.
     #[error("{place}: {reason}")]
     Weights {
-        /// Where it was read.
+        /// If it was read.
         place: String,
         /// What was found and what was expected.
         reason: String,
@@ -64,11 +64,11 @@ pub enum ModelError {
          check that config and weights belong to the same model"
     )]
     Missing {
-        /// Where it was searched.
+        /// If it was searched.
         place: String,
-        /// Its Hugging Face name.
+        /// The Hugging Face name.
         name: String,
-        /// Empty, or what has nearly that name.
+        /// Empty, or a similar name.
         like: String,
     },
     /// A tensor's shape does not match the config.
@@ -77,9 +77,9 @@ pub enum ModelError {
          check that config and weights belong to the same model"
     )]
     Shape {
-        /// Where it was read.
+        /// If it was read.
         place: String,
-        /// Its Hugging Face name.
+        /// The Hugging Face name.
         name: String,
         /// The shape in the file.
         found: Vec<usize>,
@@ -90,10 +90,10 @@ pub enum ModelError {
 
 /// The source of a model's parameters: a weights file, or random initialisation.
 pub trait ParameterSource {
-    /// Whether it has a parameter that a model may lack, such as a pooler.
+    /// Returns whether it has a parameter that a model may lack, such as a pooler.
     fn has(&self, path: &str) -> bool;
 
-    /// All values of a parameter, row-major in this crate's layout (a linear weight is \[in, out\]).
+    /// Returns all values of a parameter, row-major in this crate's layout (a linear weight is \[in, out\]).
     ///
     /// # Errors
     /// If the source lacks the parameter or has it in another shape.
@@ -102,7 +102,7 @@ pub trait ParameterSource {
     /// Some rows of a table of this full shape.
     ///
     /// # Errors
-    /// As [`ParameterSource::values`].
+    /// See [`ParameterSource::values`].
     fn rows(&self, path: &str, shape: [usize; 2], rows: &[u32]) -> Result<Vec<f32>, ModelError> {
         let all = self.values(path, &shape)?;
         Ok(rows.iter().flat_map(|&row| all[row as usize * shape[1]..][..shape[1]].iter().copied()).collect())

@@ -1,4 +1,4 @@
-//! Linear layers, with low-rank matrices where they were added, and LayerNorms.
+//! Linear layers, with low-rank matrices if they were added, and LayerNorms.
 
 use burn::module::{Module, Param};
 use burn::prelude::*;
@@ -27,7 +27,7 @@ pub struct Norm<B: Backend> {
     pub beta: Param<Tensor<B, 1>>,
 }
 
-/// Low-rank matrices beside a linear layer.
+/// Low-rank matrices of a linear layer.
 #[derive(Module, Debug)]
 pub struct Lora<B: Backend> {
     /// \[in, rank\]
@@ -73,7 +73,7 @@ impl<B: Backend> Builder<'_, B> {
         })
     }
 
-    /// The low-rank matrices of a block's linear layer, if it has them.
+    /// Returns the low-rank matrices of a block's linear layer, if it has them.
     pub fn lora(
         &self,
         config: &EncoderConfig,
@@ -93,8 +93,8 @@ impl<B: Backend> Builder<'_, B> {
 }
 
 impl<B: Kernels> Linear<B> {
-    /// The weight and the bias, where these are all there is.
-    pub(crate) fn plain(&self) -> Option<(Tensor<B, 2>, Tensor<B, 1>)> {
+    /// Returns the weight and the bias, if these are all there is.
+    pub(crate) fn weight_and_bias(&self) -> Option<(Tensor<B, 2>, Tensor<B, 1>)> {
         self.lora.is_none().then(|| (self.weight.val(), self.bias.val()))
     }
 
@@ -110,29 +110,29 @@ impl<B: Kernels> Linear<B> {
 }
 
 impl<B: Kernels> Linear<B> {
-    /// The GELU of the layer: x \[N, in\] -> \[N, out\].
+    /// Returns the GELU of the layer: x \[N, in\] -> \[N, out\].
     pub(crate) fn forward_gelu(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
-        match self.plain() {
+        match self.weight_and_bias() {
             Some((weight, bias)) => B::k_linear_gelu(x, weight, bias, precision),
             None => B::k_gelu(self.forward(x, precision)),
         }
     }
 
-    /// The layer, and what follows it: x \[N, in\] -> \[N, out\].
+    /// Returns the output of the layer, the residual and the norm: x \[N, in\] -> \[N, out\].
     pub(crate) fn forward_add_norm(
         &self,
         x: Tensor<B, 2>,
         add: AddNorm<'_, B>,
         precision: Precision,
     ) -> Tensor<B, 2> {
-        match self.plain() {
+        match self.weight_and_bias() {
             Some(layer) => B::k_linear_add_norm(x, layer, add, precision),
             None => add_norm(self.forward(x, precision), add),
         }
     }
 }
 
-/// What follows a layer, or a bottleneck after it.
+/// Adds the residual and applies the norm after a layer, or after its bottleneck.
 pub(crate) fn add_norm<B: Kernels>(x: Tensor<B, 2>, add: AddNorm<'_, B>) -> Tensor<B, 2> {
     let AddNorm { residual, affine, eps, dropout, rows } = add;
     B::k_drop_add_norm(x, Some(residual), affine, eps, dropout, rows)
@@ -145,7 +145,7 @@ impl<B: Kernels> Norm<B> {
 }
 
 impl<B: Kernels> Lora<B> {
-    /// The term that is added to the layer's output.
+    /// Returns the term that is added to the layer's output.
     ///
     /// # Shapes
     /// \[N, in\] -> \[N, out\]

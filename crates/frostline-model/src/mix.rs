@@ -20,7 +20,7 @@ pub struct Mix<B: Backend> {
 }
 
 impl<B: Backend> Builder<'_, B> {
-    /// The mix, if there is one.
+    /// Returns the mix, if there is one.
     pub fn mix(&self, config: &EncoderConfig) -> Result<Option<Mix<B>>, ModelError> {
         if !config.extras.mix {
             return Ok(None);

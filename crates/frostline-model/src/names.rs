@@ -2,7 +2,7 @@
 
 use crate::Family;
 
-/// A parameter's name in a Hugging Face token classifier of this family, and whether it is stored
+/// Returns a parameter's name in a Hugging Face token classifier of this family, and whether it is stored
 /// transposed there (linear weights are \[out, in\]).
 ///
 /// # Panics
@@ -78,7 +78,7 @@ pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
     (format!("{prefix}.{folder}.layer.{block}.{part}.{kind}"), transposed)
 }
 
-/// The name, in RoBERTa's sentence head, of a tensor that its token head calls `classifier`; `None` for
+/// Returns the name, in RoBERTa's sentence head, of a tensor that its token head calls `classifier`; `None` for
 /// any other name.
 pub(crate) fn sentence_name(family: Family, name: &str) -> Option<String> {
     let kind = name.strip_prefix("classifier.").filter(|_| family == Family::Roberta)?;

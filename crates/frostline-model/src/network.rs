@@ -58,7 +58,7 @@ impl<B: Kernels> Network<B> {
         self.heads[head].forward(x, pass, &input.labels.identities)
     }
 
-    /// The input of a head at the label rows, from `x`: the input of block `first`, or with `first`
+    /// Returns the input of a head at the label rows, from `x`: the input of block `first`, or with `first`
     /// equal to the depth the encoder's output.
     ///
     /// # Panics
@@ -90,7 +90,7 @@ impl<B: Kernels> Network<B> {
         }
     }
 
-    /// The output of the embeddings and of each block at the label rows.
+    /// Returns the output of the embeddings and of each block at the label rows.
     ///
     /// # Panics
     /// If `first` is not 0: `x` must be the embeddings' output.
@@ -116,7 +116,7 @@ impl<B: Kernels> Network<B> {
         layers
     }
 
-    /// The device of the model.
+    /// Returns the device of the model.
     #[must_use]
     pub fn device(&self) -> B::Device {
         self.heads[0].classifier.bias.lazy_device()
@@ -133,7 +133,7 @@ impl<B: Kernels> Head<B> {
         let (name, h) = (&shape.name, config.hidden);
         let from_head = Builder { source: head, device };
         Ok(Self {
-            dense: match shape.dense(encoder) {
+            dense: match shape.dense_path(encoder) {
                 None => None,
                 Some((path, true)) => Some(Builder { source: encoder, device }.linear(&path, h, h)?),
                 Some((path, false)) => Some(from_head.linear(&path, h, h)?),

@@ -1,4 +1,4 @@
-//! What a forward pass reads.
+//! The input of a forward pass.
 
 use frostline_kernels::{Index, Pack, Picked, Shared, share};
 
@@ -9,7 +9,7 @@ use crate::EncoderConfig;
 pub struct PackedInput {
     /// The compact row of every subword, N.
     pub(crate) ids: Index,
-    /// Its row of the table of positions, N.
+    /// Row of the position table for each subword, N.
     pub(crate) positions: Index,
     /// The boundaries of the sentences.
     pub(crate) pack: Pack,
@@ -18,8 +18,9 @@ pub struct PackedInput {
 }
 
 impl PackedInput {
-    /// Sentences of these subwords, given as compact rows; the heads' outputs are computed at `label_rows`, which are
-    /// below N. A sentence's first position is that of the encoder's family.
+    /// Creates the input for sentences of these subwords, given as compact rows. The heads' outputs are
+    /// computed at `label_rows`, which are below N. A sentence's first position depends on the encoder's
+    /// family.
     ///
     /// # Panics
     /// If there are not as many ids as the pack has rows.
@@ -35,19 +36,19 @@ impl PackedInput {
         input
     }
 
-    /// The sentences.
+    /// Returns the sentences.
     #[must_use]
     pub fn pack(&self) -> &Pack {
         &self.pack
     }
 
-    /// The rows of which an output is asked for, M.
+    /// Returns the rows of which an output is asked for, M.
     #[must_use]
     pub fn label_rows(&self) -> &Picked {
         &self.labels
     }
 
-    /// The compact row of every subword, N.
+    /// Returns the compact row of every subword, N.
     #[must_use]
     pub fn ids(&self) -> &[u32] {
         &self.ids
@@ -58,7 +59,7 @@ impl PackedInput {
         self.ids = self.ids.iter().map(|&row| to(row)).collect::<Vec<u32>>().into();
     }
 
-    /// The numbers that a device needs, to be transferred with others.
+    /// Returns the numbers that a device needs, to be transferred with others.
     pub fn shared(&mut self) -> impl Iterator<Item = Shared<'_>> {
         let Self { ids, positions, pack, labels } = self;
         let own = [Shared::Index(ids), Shared::Index(positions)];

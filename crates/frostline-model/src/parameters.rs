@@ -12,19 +12,19 @@ use crate::ModelError;
 /// A parameter's values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Values {
-    /// Its shape.
+    /// The shape of the parameter.
     pub shape: Vec<usize>,
-    /// Its values, row-major.
+    /// The values of the parameter, row-major.
     pub data: Vec<f32>,
 }
 
-/// Makes exactly those parameters trainable whose path satisfies `is_trainable`.
+/// Makes exactly the parameters trainable whose paths satisfy `is_trainable`.
 #[must_use]
 pub fn set_trainable<B: Backend, M: Module<B>>(model: M, is_trainable: impl Fn(&str) -> bool) -> M {
     model.map(&mut TrainableSetter { path: Vec::new(), is_trainable })
 }
 
-/// The model with these values; parameters that are not named keep theirs.
+/// Returns the model with these values; parameters that are not named keep theirs.
 ///
 /// # Errors
 /// If the values of a parameter have another shape; the error names it.
@@ -37,7 +37,7 @@ pub fn replace<B: Backend, M: Module<B>>(
     writer.wrong.map_or(Ok(model), Err)
 }
 
-/// All parameters by path.
+/// Returns all parameters by path.
 #[must_use]
 pub fn snapshot<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, Values> {
     let mut all = BTreeMap::new();
@@ -47,13 +47,13 @@ pub fn snapshot<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, Values>
     all
 }
 
-/// A 64-bit hash of every parameter's bits by path. Equal hashes mean equal bits, except for collisions
+/// Returns a 64-bit hash of every parameter's bits by path. Equal hashes mean equal bits, except for collisions
 /// that a training run cannot produce in practice.
 #[must_use]
 pub fn fingerprints<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, u64> {
     let (mut all, mut read, mut numbers) = (BTreeMap::new(), Vec::new(), 0);
     let hash = |read: &mut Vec<(String, Vec<f32>)>| -> Vec<(String, u64)> {
-        std::mem::take(read).into_par_iter().map(|(path, data)| (path, fingerprint(&data))).collect()
+        std::mem::take(read).into_par_iter().map(|(path, data)| (path, hash_values(&data))).collect()
     };
     // A device's values are read by the thread that computes with them.
     visit(model, |path, _, data| {
@@ -71,7 +71,7 @@ pub fn fingerprints<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, u64
 /// Numbers that are read before they are hashed, unless a single parameter has more.
 const TOGETHER: usize = 4 << 20;
 
-fn fingerprint(values: &[f32]) -> u64 {
+fn hash_values(values: &[f32]) -> u64 {
     // Four independent chains keep the processor busy.
     let mut chains = [1u64, 2, 3, 4];
     for quad in values.chunks(4) {

@@ -1,19 +1,21 @@
-//! Forward passes over many sentences that nothing learns from: side by side where threads change no bit.
+//! Forward passes over many sentences without training: in parallel if threads change no bit.
 
 use rayon::prelude::*;
 
-/// The most subwords in the pass of one thread: enough for fast products, and few enough that what a layer writes is still in cache
-/// when the next one reads it, and that all threads have work to the end.
+/// Maximum number of subwords in the pass of one thread: enough for fast products, but few enough that a
+/// layer's output is still in the cache when the next layer reads it, and that all threads have work until the
+/// end.
 const THREAD_TOKENS: usize = 512;
 
 /// Passes whose results wait to be taken, for each thread.
 const RESULTS: usize = 4;
 
-/// Computes a forward pass for each stretch of `items` of at most `tokens` subwords (see [`batches`]), and hands what it returns to
-/// `take`, in order. With `on_threads`, each thread computes passes of its own, of at most 512 subwords.
+/// Computes a forward pass for each stretch of `items` of at most `tokens` subwords (see [`batches`]), and
+/// hands what it returns to `take`, in order. With `on_threads`, each thread computes its own passes, of at
+/// most 512 subwords.
 ///
 /// # Errors
-/// Those of `take`.
+/// Errors of `take`.
 pub fn passes<I: Sync, T: Send, E>(
     on_threads: bool,
     items: &[I],
@@ -39,7 +41,8 @@ pub fn passes<I: Sync, T: Send, E>(
     Ok(())
 }
 
-/// Splits items into those of one forward pass each, in order: at most `tokens` subwords, unless a single item has more.
+/// Splits items into batches for one forward pass each, in order: at most `tokens` subwords, unless a single
+/// item has more.
 pub fn batches<I>(items: &[I], tokens: usize, length: impl Fn(&I) -> usize) -> impl Iterator<Item = &[I]> {
     let mut rest = items;
     std::iter::from_fn(move || {

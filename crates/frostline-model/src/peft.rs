@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::checkpoint::transpose;
-use crate::export::{store, stored_name};
+use crate::export::{safetensors_file, stored_name};
 use crate::{EncoderConfig, Family, HeadKind, LoraShape, Matrix, ModelError, Values, hugging_face_name};
 
 /// LoRA matrices and a head to be exported in `peft`'s format.
@@ -16,14 +16,14 @@ pub struct PeftExport<'a> {
     pub parameters: &'a BTreeMap<String, Values>,
     /// The index of the head to export.
     pub head: usize,
-    /// Its kind.
+    /// The kind of the head.
     pub kind: HeadKind,
-    /// Where `peft` finds the encoder itself: a folder or a hub id.
+    /// The encoder's place for `peft`: a folder or a hub id.
     pub encoder: &'a str,
 }
 
 impl PeftExport<'_> {
-    /// The bytes of `adapter_model.safetensors`.
+    /// Returns the bytes of `adapter_model.safetensors`.
     ///
     /// # Errors
     /// If the tensors cannot be serialised.
@@ -53,10 +53,10 @@ impl PeftExport<'_> {
             place: "adapter_model.safetensors".into(),
             reason: error.to_string(),
         };
-        store(&tensors).map_err(fail)
+        safetensors_file(&tensors).map_err(fail)
     }
 
-    /// The text of `adapter_config.json`.
+    /// Returns the text of `adapter_config.json`.
     #[must_use]
     pub fn config(&self, lora: &LoraShape) -> String {
         let token = self.kind == HeadKind::Linear;
@@ -64,7 +64,7 @@ impl PeftExport<'_> {
             _ if token => None,
             Family::DistilBert => Some("pre_classifier"),
             Family::Bert => Some("pooler"),
-            // Its dense layer is part of the classifier.
+            // RoBERTa's dense layer is part of the classifier.
             Family::Roberta => None,
         };
         let saved: Vec<&str> = ["classifier"].into_iter().chain(dense).collect();
@@ -79,14 +79,14 @@ impl PeftExport<'_> {
             "fan_in_fan_out": false,
             "inference_mode": true,
             "init_lora_weights": true,
-            "target_modules": self.pattern(lora),
+            "target_modules": self.target_pattern(lora),
             "modules_to_save": saved,
         });
         serde_json::to_string_pretty(&text).expect("plain data always serialises")
     }
 
-    /// A regular expression for the full names of the layers that have matrices.
-    fn pattern(&self, lora: &LoraShape) -> String {
+    /// Returns a regular expression for the full names of the layers that have matrices.
+    fn target_pattern(&self, lora: &LoraShape) -> String {
         let layer = |matrix: Matrix| {
             let path = format!("encoder.blocks.0.{}.weight", matrix.name());
             let (name, _) = hugging_face_name(self.config.family, &path);

@@ -1,4 +1,4 @@
-//! The compact vocabulary: only those rows of the word table that occur in the data are kept in memory.
+//! The compact vocabulary: only rows of the word table that occur in the data are kept in memory.
 //!
 //! This is exact with decoupled weight decay: a row that never occurs receives no gradient, so it
 //! changes only by its weight decay, which is one factor for all such rows.
@@ -12,13 +12,13 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// All rows.
+    /// Returns all rows.
     #[must_use]
     pub fn full(size: usize) -> Self {
         Self::of(size, 0..size as u32)
     }
 
-    /// The rows of these ids of a table of `size` rows.
+    /// Returns the rows of these ids of a table of `size` rows.
     ///
     /// # Panics
     /// If an id is not below `size`.
@@ -36,13 +36,13 @@ impl Vocabulary {
         Self { rows, compact }
     }
 
-    /// The ids that are kept, ascending.
+    /// Returns the ids that are kept, ascending.
     #[must_use]
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
 
-    /// The compact row of an id; `None` where the id is not kept.
+    /// Returns the compact row of an id; `None` if the id is not kept.
     #[must_use]
     pub fn row(&self, id: u32) -> Option<u32> {
         self.compact.get(id as usize).copied().filter(|&row| row != u32::MAX)

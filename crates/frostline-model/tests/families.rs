@@ -1,4 +1,4 @@
-//! Differences between the families' configs, and errors for what is not supported.
+//! Differences between the families' configs, and errors for unsupported ones.
 
 use frostline_model::{EncoderConfig, HeadKind, ModelError, hugging_face_config};
 use serde_json::{Value, json};

@@ -20,12 +20,15 @@ use common::{Packed, Tensors, apart, open, references, sentences};
 const MODELS: [&str; 4] = ["distilbert", "bert", "roberta", "xlm-roberta"];
 const TAGS: usize = 5;
 
-fn numbers<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
+fn tensor_values<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
     tensor.into_data().into_vec().unwrap()
 }
 
 /// Builds a committed tagger with these rows of the word table.
-fn tagger<B: Kernels>(name: &str, vocabulary: &Vocabulary) -> (frostline_model::EncoderConfig, Network<B>) {
+fn build_tagger<B: Kernels>(
+    name: &str,
+    vocabulary: &Vocabulary,
+) -> (frostline_model::EncoderConfig, Network<B>) {
     let (config, weights) = open(&references().join(name));
     let model = Network::build(
         &config,
@@ -43,12 +46,12 @@ fn logits_agree<B: Kernels>(size: usize, allowed: f32) {
     for name in MODELS {
         let (config, _) = open(&references().join(name));
         let all = sentences(name);
-        let (config, model) = tagger::<B>(name, &Vocabulary::full(config.vocabulary));
+        let (config, model) = build_tagger::<B>(name, &Vocabulary::full(config.vocabulary));
         let mut ours = Vec::new();
         for some in all.chunks(size) {
             let packed = Packed::new(some);
             let off = Pass::plain(config.depth);
-            ours.extend(numbers(model.forward(0, &config, &packed.input(&config), &off)));
+            ours.extend(tensor_values(model.forward(0, &config, &packed.input(&config), &off)));
         }
         let (shape, theirs) = Tensors::open(&references().join(format!("{name}.safetensors"))).get("logits");
         assert_eq!(shape, [ours.len() / TAGS, TAGS]);
@@ -90,14 +93,14 @@ impl<B: Train> ModuleVisitor<B> for Gradients<'_> {
     }
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
         if let Some(gradient) = self.all.get::<B::InnerBackend, D>(parameter.id) {
-            self.found.insert(self.path.join("."), numbers(gradient));
+            self.found.insert(self.path.join("."), tensor_values(gradient));
         }
     }
 }
 
 /// Loss and gradients of all sentences in one pack.
 fn loss_and_gradients<B: Train>(name: &str, vocabulary: &Vocabulary) -> (f64, BTreeMap<String, Vec<f32>>) {
-    let (config, model) = tagger::<B>(name, vocabulary);
+    let (config, model) = build_tagger::<B>(name, vocabulary);
     let mut packed = Packed::new(&sentences(name));
     for id in &mut packed.ids {
         *id = vocabulary.row(*id).unwrap();
@@ -113,8 +116,8 @@ fn loss_and_gradients<B: Train>(name: &str, vocabulary: &Vocabulary) -> (f64, BT
     (value, gradients.found)
 }
 
-/// No gradient may be further from the reference than this share of its own norm, or of a thousandth
-/// of all gradients' norm where that is more (key biases have a true gradient of zero).
+/// Checks that no gradient is further from the reference than this share of its own norm, or of a thousandth of
+/// all gradients' norm if that is more (key biases have a true gradient of zero).
 fn gradients_agree<B: Train>(allowed: f64) {
     for name in MODELS {
         let (config, _) = open(&references().join(name));
@@ -195,7 +198,7 @@ fn hidden_states_agree<B: Kernels>() {
         let encoder =
             Encoder::<B>::build(&config, &vocabulary, [&weights, &weights], &B::Device::default()).unwrap();
         let hidden = encoder.forward(&config, &packed.input(&config), &Pass::plain(config.depth));
-        let far = apart(&numbers(hidden), &references_file.get(kind).1);
+        let far = apart(&tensor_values(hidden), &references_file.get(kind).1);
         println!("{kind}: hidden states within {far:.1e}");
         assert!(far <= 1e-4, "{kind}: {far:e}");
     }
@@ -292,8 +295,8 @@ fn a_tensor_is_in_the_one_shard_that_the_index_names() {
     }
 }
 
-/// Opens a model whose tensors have other names, with these files beside it.
-fn renamed(rename: &dyn Fn(&str) -> Vec<String>, beside: &[&str]) -> Result<Checkpoint, String> {
+/// Opens a model whose tensors have other names, with these files next to it.
+fn open_renamed(rename: &dyn Fn(&str) -> Vec<String>, beside: &[&str]) -> Result<Checkpoint, String> {
     let from = references().join(MODELS[1]);
     let (config, _) = open(&from);
     let file = std::fs::read(from.join("model.safetensors")).unwrap();
@@ -326,7 +329,7 @@ fn what_wrappers_add_to_names_is_left_out() {
         |name| format!("base_model.model.{name}"),
     ];
     for rename in wrapped {
-        let opened = renamed(&|name| vec![rename(name)], &[]).expect("the same tensors");
+        let opened = open_renamed(&|name| vec![rename(name)], &[]).expect("the same tensors");
         for (path, shape) in config.parameters(&[HeadShape::linear(TAGS)]) {
             assert_eq!(opened.has(&path), plain.has(&path), "{path}");
             if plain.has(&path) {
@@ -348,11 +351,11 @@ fn weights_of_which_it_is_not_known_what_they_mean_are_refused() {
     let twice = |name: &str| vec![name.to_string(), format!("module.{name}")];
     let elsewhere = |name: &str| vec![format!("auto_model.{name}")];
     let errors = [
-        renamed(&lora, &[]),
-        renamed(&twice, &[]),
-        renamed(&elsewhere, &[]),
-        renamed(&same, &["adapter_config.json"]),
-        renamed(&same, &["adapter_model.bin"]),
+        open_renamed(&lora, &[]),
+        open_renamed(&twice, &[]),
+        open_renamed(&elsewhere, &[]),
+        open_renamed(&same, &["adapter_config.json"]),
+        open_renamed(&same, &["adapter_model.bin"]),
     ]
     .map(|opened| opened.err().expect("an error"));
     let causes = [

@@ -14,19 +14,23 @@ mod common;
 use common::{Packed, ReferenceSentence, apart, open, peer, references, sentences, text};
 use frostline_testing::{python, shared};
 
-fn numbers(tensor: Tensor<Flex, 2>) -> Vec<f32> {
+fn tensor_values(tensor: Tensor<Flex, 2>) -> Vec<f32> {
     tensor.into_data().into_vec().unwrap()
 }
 
 /// Logits at every position of every sentence.
-fn logits(config: &EncoderConfig, model: &Network<Flex>, sentences: &[ReferenceSentence]) -> Vec<f32> {
+fn position_logits(
+    config: &EncoderConfig,
+    model: &Network<Flex>,
+    sentences: &[ReferenceSentence],
+) -> Vec<f32> {
     let mut packed = Packed::new(sentences);
     packed.label_rows = (0..packed.ids.len() as u32).collect();
-    numbers(model.forward(0, config, &packed.input(config), &Pass::plain(config.depth)))
+    tensor_values(model.forward(0, config, &packed.input(config), &Pass::plain(config.depth)))
 }
 
 /// A tagger as a Hugging Face folder; only the rows of `vocabulary` come from the model itself.
-fn export(
+fn export_tagger(
     config: &EncoderConfig,
     model: &Network<Flex>,
     vocabulary: &Vocabulary,
@@ -48,7 +52,7 @@ fn exported_taggers_tag_the_same_in_transformers() {
     for name in ["distilbert", "bert", "roberta", "xlm-roberta"] {
         let original = references().join(name);
         let (config, weights) = open(&original);
-        // A head and tags that differ from the folder's own, none of which may be exported.
+        // A head and tags that differ from the folder's; the folder's must not be exported.
         let head = RandomInit::new(9, 0.5);
         let tags: Vec<String> = ["A", "B", "_", "D-x", "E", "F", "G"].map(String::from).into();
         let vocabulary = Vocabulary::full(config.vocabulary);
@@ -63,7 +67,7 @@ fn exported_taggers_tag_the_same_in_transformers() {
         let folder = tempfile::tempdir().unwrap();
         let compact = Vocabulary::of(config.vocabulary, []);
         let places = [&original.join("config.json"), folder.path()];
-        export(&config, &without_words(&model), &compact, &weights, places, &tags);
+        export_tagger(&config, &without_words(&model), &compact, &weights, places, &tags);
         for file in ["tokenizer.json", "tokenizer_config.json"] {
             std::fs::copy(original.join(file), folder.path().join(file)).unwrap();
         }
@@ -75,7 +79,7 @@ fn exported_taggers_tag_the_same_in_transformers() {
         let mut differ = 0;
         for (sentence, (ids, theirs)) in all.iter().zip(&theirs) {
             assert_eq!(*ids, sentence.ids, "{name}: another tokenizer");
-            let rows = logits(&config, &model, std::slice::from_ref(sentence));
+            let rows = position_logits(&config, &model, std::slice::from_ref(sentence));
             for (&position, theirs) in sentence.label_positions.iter().zip(theirs) {
                 let row = &rows[position as usize * tags.len()..][..tags.len()];
                 let best = (0..tags.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
@@ -85,13 +89,13 @@ fn exported_taggers_tag_the_same_in_transformers() {
         assert_eq!(differ, 0, "{name}: tags differ");
         let ids: Vec<_> = all.iter().map(|sentence| &sentence.ids).collect();
         let theirs: Vec<Vec<f32>> = peer(&python, "logits", folder.path(), &ids);
-        let far = apart(&logits(&config, &model, &all), &theirs.concat());
+        let far = apart(&position_logits(&config, &model, &all), &theirs.concat());
         println!("{name}: exported logits within {far:.1e}");
         assert!(far <= 1e-4, "{name}: {far:e}");
     }
 }
 
-/// The model without any row of its word table: an export then takes all rows from the source.
+/// Returns the model without any row of its word table: an export then takes all rows from the source.
 fn without_words(model: &Network<Flex>) -> Network<Flex> {
     let mut model = model.clone();
     let width = model.heads[0].classifier.weight.dims()[0];
@@ -119,7 +123,7 @@ fn a_real_encoder_has_the_same_hidden_states_and_logits() {
     let encoder =
         Encoder::<Flex>::build(&config, &vocabulary, [&weights, &weights], &Default::default()).unwrap();
     let packed = Packed::new(&all);
-    let ours = numbers(encoder.forward(&config, &packed.input(&config), &Pass::plain(config.depth)));
+    let ours = tensor_values(encoder.forward(&config, &packed.input(&config), &Pass::plain(config.depth)));
     let theirs: Vec<Vec<f32>> = peer(&python, "hidden", &folder, &ids);
     let far = apart(&ours, &theirs.concat());
     println!("all-MiniLM-L6-v2: hidden states within {far:.1e}");
@@ -137,9 +141,9 @@ fn a_real_encoder_has_the_same_hidden_states_and_logits() {
     .unwrap();
     let saved = tempfile::tempdir().unwrap();
     let places = [&folder.join("config.json"), saved.path()];
-    export(&config, &model, &vocabulary, &weights, places, &tags);
+    export_tagger(&config, &model, &vocabulary, &weights, places, &tags);
     let theirs: Vec<Vec<f32>> = peer(&python, "logits", saved.path(), &ids);
-    let far = apart(&logits(&config, &model, &all), &theirs.concat());
+    let far = apart(&position_logits(&config, &model, &all), &theirs.concat());
     println!("all-MiniLM-L6-v2: exported logits within {far:.1e}");
     assert!(far <= 1e-4, "logits: {far:e}");
 }

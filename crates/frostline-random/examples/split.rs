@@ -20,8 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The part of each line. It depends on the seed, the stream's name and the number of lines, and on nothing else: neither
-/// on what was drawn before nor on threads.
+/// Returns the part of each line. It depends only on the seed, the stream's name and the number of lines,
+/// neither on earlier draws nor on threads.
 fn parts(lines: usize, seed: u64) -> Vec<usize> {
     let order = Stream::new(seed, "cross-validation").permutation(lines);
     let mut parts = vec![0; lines];

@@ -12,7 +12,7 @@
 //! assert_ne!(shuffle.bits(0), Stream::new(43, "shuffle").child(3).bits(0));
 //! ```
 //!
-//! Not for cryptography. It reads no clock, device or global state.
+//! Do not use it for cryptography. It reads no clock, device or global state.
 //!
 //! # Source
 //! `bits` is SplitMix64 (Steele, Lea and Flood, 2014) with random access; [`hash32`] is the
@@ -31,7 +31,7 @@ pub const fn mix64(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A light 32-bit hash of `(key, counter)` for inner loops such as dropout masks.
+/// Returns a light 32-bit hash of `(key, counter)` for inner loops such as dropout masks.
 #[inline(always)]
 #[must_use]
 pub const fn hash32(key: u32, counter: u32) -> u32 {
@@ -50,7 +50,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream called `name` of the experiment with this `seed`.
+    /// Returns the stream called `name` of the experiment with this `seed`.
     #[must_use]
     pub fn new(seed: u64, name: &str) -> Self {
         let mut key = mix64(seed.wrapping_add(GAMMA));
@@ -60,14 +60,14 @@ impl Stream {
         Self { key }
     }
 
-    /// The sub-stream with this number: an epoch, a step, a layer.
+    /// Returns the sub-stream with this number: an epoch, a step, a layer.
     #[must_use]
     pub const fn child(self, number: u64) -> Self {
         let key = mix64(self.key ^ mix64(number.wrapping_add(GAMMA)));
         Self { key }
     }
 
-    /// The stream's key, for code with its own hash function (see [`hash32`]).
+    /// Returns the stream's key, for code with its own hash function (see [`hash32`]).
     #[must_use]
     pub const fn key(self) -> u64 {
         self.key
@@ -80,14 +80,14 @@ impl Stream {
         mix64(self.key.wrapping_add(counter.wrapping_add(1).wrapping_mul(GAMMA)))
     }
 
-    /// A uniform number in `[0, 1)` with 53 bits.
+    /// Returns a uniform number in `[0, 1)` with 53 bits.
     #[inline]
     #[must_use]
     pub fn unit(self, counter: u64) -> f64 {
         (self.bits(counter) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A uniform integer in `0..n`; its bias is below `n / 2^64`.
+    /// Returns a uniform integer in `0..n`; its bias is below `n / 2^64`.
     ///
     /// # Panics
     /// If `n` is 0.
@@ -98,7 +98,7 @@ impl Stream {
         ((u128::from(self.bits(counter)) * u128::from(n)) >> 64) as u64
     }
 
-    /// A standard normal number (Box-Muller).
+    /// Returns a standard normal number (Box-Muller).
     #[must_use]
     pub fn normal(self, counter: u64) -> f64 {
         let pair = self.child(counter);
@@ -106,7 +106,7 @@ impl Stream {
         radius * libm::cos(std::f64::consts::TAU * pair.unit(1))
     }
 
-    /// A uniform permutation of `0..n` (Fisher-Yates).
+    /// Returns a uniform permutation of `0..n` (Fisher-Yates).
     #[must_use]
     pub fn permutation(self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
@@ -116,7 +116,7 @@ impl Stream {
         order
     }
 
-    /// `k` distinct numbers of `0..n` in ascending order; all of them where `k >= n`.
+    /// Returns `k` distinct numbers of `0..n` in ascending order; all of them if `k >= n`.
     #[must_use]
     pub fn sample(self, n: usize, k: usize) -> Vec<usize> {
         let mut chosen = self.permutation(n);

@@ -1,6 +1,5 @@
-//! Which cells a plan has, and what a sweep of it has found so far:
-//! `cargo run -p frostline-record --example cells -- PLAN.toml` or `... -- SWEEP_FOLDER`. Without an argument it lists the
-//! cells of a plan of its own.
+//! Lists the cells of a plan, or the results of a sweep so far: `cargo run -p frostline-record --example cells
+//! -- PLAN.toml` or `... -- SWEEP_FOLDER`. Without an argument it lists the cells of a built-in plan.
 
 use std::path::Path;
 
@@ -11,15 +10,15 @@ const OWN: &str = "schema = 4\nname = \"mine\"\ntreebanks = { wo = \"UD_Wolof-WT
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match std::env::args().nth(1).filter(|path| !path.starts_with('-')) {
-        Some(path) if Path::new(&path).is_dir() => found(Path::new(&path))?,
-        Some(path) => print!("{}", cells(&std::fs::read_to_string(&path)?, &path)?),
-        None => print!("{}", cells(OWN, "mine.toml")?),
+        Some(path) if Path::new(&path).is_dir() => list_records(Path::new(&path))?,
+        Some(path) => print!("{}", list_cells(&std::fs::read_to_string(&path)?, &path)?),
+        None => print!("{}", list_cells(OWN, "mine.toml")?),
     }
     Ok(())
 }
 
-/// A line for each cell of a plan.
-fn cells(text: &str, place: &str) -> Result<String, PlanError> {
+/// Returns a line for each cell of a plan.
+fn list_cells(text: &str, place: &str) -> Result<String, PlanError> {
     let cells = Plan::parse(text, place)?.expand()?;
     let line = |cell: &frostline_record::Settings| {
         format!("{}\t{}\tseed {}\tlr {}\n", cell.lang, cell.policy, cell.seed, cell.optimizer.lr)
@@ -27,8 +26,8 @@ fn cells(text: &str, place: &str) -> Result<String, PlanError> {
     Ok(cells.iter().map(line).collect())
 }
 
-/// A line for each record of a sweep: what learned, and how many words are right.
-fn found(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+/// Prints a line for each record of a sweep: the trainable parameters, and the number of correct words.
+fn list_records(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     for record in Sweep::read(folder)?.records(folder)? {
         let title = record.cell.title();
         match &record.result {
@@ -47,8 +46,8 @@ fn found(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
 
 #[test]
 fn a_plan_is_expanded() {
-    let text = cells(OWN, "mine.toml").unwrap();
+    let text = list_cells(OWN, "mine.toml").unwrap();
     assert_eq!(text.lines().count(), 4, "{text}");
-    let error = cells(&OWN.replace("seed", "sead"), "mine.toml").unwrap_err().to_string();
+    let error = list_cells(&OWN.replace("seed", "sead"), "mine.toml").unwrap_err().to_string();
     assert!(error.contains("sead"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Baselines: what is reached on a cell's data without training its encoder.
+//! Baselines: scores on a cell's data without training its encoder.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::Score;
 /// The key of the baseline that gives each word its most frequent tag in train.
 pub const MOST_FREQUENT: &str = "most-frequent";
 
-/// The key of the logistic regression on what the pretrained encoder makes of the words.
+/// The key of the logistic regression on the pretrained encoder's output for the words.
 pub const PROBE: &str = "probe";
 
-/// What a baseline reached on a task.
+/// The scores of a baseline on a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// The counts, by split. `loss_nats` is 0 where the baseline gives no probabilities.
+    /// The counts, by split. `loss_nats` is 0 if the baseline gives no probabilities.
     pub scores: BTreeMap<String, Score>,
-    /// How the fit ended, where there was one.
+    /// How the fit ended, if there was one.
     pub fit: Option<BaselineFit>,
 }
 
@@ -28,12 +28,12 @@ pub struct Baseline {
 pub struct BaselineFit {
     /// Train words (or sentences) it was fitted to.
     pub fitted: u64,
-    /// Those that it could have been fitted to.
+    /// Number of words that it could have been fitted to.
     pub of: u64,
     /// Iterations taken.
     pub iterations: u64,
     /// Whether it converged.
     pub converged: bool,
-    /// Its mean loss on what it was fitted to, the penalty included, in nats.
+    /// Mean loss on the data of the fit, including the penalty, in nats.
     pub loss_nats: f64,
 }

@@ -11,16 +11,16 @@ use crate::{SCHEMA, Settings};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// Absolute path, or `embedded:NAME/FILE` for what the binary carries.
+    /// Absolute path, or `embedded:NAME/FILE` for a file in the program.
     pub path: String,
     /// SHA-256 of its bytes in hexadecimal.
     pub sha256: String,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
 /// The files that a cell reads, by role: `train`, `dev`, `test`, `config`, `weights`, `tokenizer`
-/// (and `vocabulary` where the encoder has no `tokenizer.json`).
+/// (and `vocabulary` if the encoder has no `tokenizer.json`).
 pub type Inputs = BTreeMap<String, Input>;
 
 /// One cell: settings, inputs, and the id made from both.
@@ -37,7 +37,7 @@ pub struct Cell {
     pub code: String,
     /// All settings.
     pub settings: Settings,
-    /// What is read.
+    /// The files that are read.
     pub inputs: Inputs,
 }
 
@@ -54,8 +54,8 @@ impl Cell {
         Self { schema: SCHEMA, id, backend: backend.into(), code: code.into(), settings, inputs }
     }
 
-    /// A readable folder name: language, policy (at most its first hundred characters, `pct`
-    /// for `%`, which has a meaning in links), seed and the start of the id.
+    /// Returns a readable folder name: language, policy (at most its first hundred characters, `pct` for `%`,
+    /// which has a meaning in links), seed and the start of the id.
     #[must_use]
     pub fn folder(&self) -> String {
         let Settings { lang, policy, seed, .. } = &self.settings;
@@ -63,7 +63,7 @@ impl Cell {
         format!("{lang}-{policy}-s{seed}-{}", self.id.get(..8).unwrap_or(&self.id))
     }
 
-    /// A readable name for messages: `en first-4 seed 42`.
+    /// Returns a readable name for messages: `en first-4 seed 42`.
     #[must_use]
     pub fn title(&self) -> String {
         let Settings { lang, policy, seed, .. } = &self.settings;

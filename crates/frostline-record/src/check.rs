@@ -1,14 +1,15 @@
-//! Whether the settings of a cell fit together: what their types cannot express.
+//! Checks that the settings of a cell fit together, as far as their types cannot express it.
 //!
 //! # To add a setting
 //!
-//! The field, its default (`crates/frostline-record/src/settings.rs`) and its range (`check.rs`); a commented line
-//! in `configs/reference.toml` (required by a test). Plans, `--set`, grids, ids and records then have it. Read it
-//! where it is used: training takes the same `Settings` (`Run::settings`), dropout and precision reach the kernels
-//! through `pass.rs` in `frostline-train`, alignment through `crates/frostline-cell/src/inputs.rs`. The meaning of
-//! a policy's parts for a run is in `crates/frostline-train/src/policy.rs`. Its default is the original study's
-//! value: `published.md` names every setting that differs from the plan's reference, except those that do not
-//! change training (`APART` in `crates/frostline-report/src/topics/reference/differences.rs`).
+//! The field, its default (`crates/frostline-record/src/settings.rs`) and its range (`check.rs`); a commented
+//! line in `configs/reference.toml` (required by a test). Plans, `--set`, grids, ids and records then have it.
+//! Read it at its place of use: training takes the same `Settings` (`Run::settings`), dropout and precision
+//! reach the kernels through `pass.rs` in `frostline-train`, alignment through
+//! `crates/frostline-cell/src/inputs.rs`. The meaning of a policy's parts for a run is in
+//! `crates/frostline-train/src/policy.rs`. Its default is the original study's value: `published.md` names
+//! every setting that differs from the plan's reference, except those that do not change training (`APART` in
+//! `crates/frostline-report/src/topics/reference/differences.rs`).
 
 use frostline_freeze::FreezeSchedule;
 
@@ -40,7 +41,7 @@ impl Settings {
                 "data.sample",
                 self.data.sample as f64,
                 self.data.sample == 0 || whole,
-                "0 where `data.first` or `data.fraction` chooses the train sentences",
+                "0 if `data.first` or `data.fraction` chooses the train sentences",
             ),
             ("data.cut_test", self.data.cut_test, (0.0..1.0).contains(&self.data.cut_test), "in [0, 1)"),
             ("data.cut_dev", self.data.cut_dev, (0.0..1.0).contains(&self.data.cut_dev), "in [0, 1)"),
@@ -79,13 +80,13 @@ impl Settings {
                 "data.dev_fraction",
                 d.dev_fraction,
                 share(d.dev_fraction, d.cut_dev),
-                "in (0, 1], and 1 where `data.cut_dev` cuts dev from train: cut less there",
+                "in (0, 1], and 1 if `data.cut_dev` cuts dev from train: lower `data.cut_dev` instead",
             ),
             (
                 "data.test_fraction",
                 d.test_fraction,
                 share(d.test_fraction, d.cut_test),
-                "in (0, 1], and 1 where `data.cut_test` cuts test from train: cut less there",
+                "in (0, 1], and 1 if `data.cut_test` cuts test from train: lower `data.cut_test` instead",
             ),
             ("optimizer.lr", o.lr, o.lr > 0.0 && o.lr.is_finite(), "above 0"),
             ("optimizer.beta1", o.beta1, (0.0..1.0).contains(&o.beta1), "in [0, 1)"),
@@ -192,7 +193,7 @@ impl Settings {
             if name.is_empty() || !name.chars().all(plain) {
                 return fail(name, "a name has letters, digits, `-` and `_`".into());
             }
-            if let Some(reason) = task.fault() {
+            if let Some(reason) = task.task_fault() {
                 return fail(name, reason);
             }
             if task.shares.is_empty() {
@@ -202,7 +203,7 @@ impl Settings {
                 None => {
                     return fail(
                         name,
-                        format!("it shares the head of `{}`, which is no other task", task.shares),
+                        format!("it shares the head of `{}`, which is not another task", task.shares),
                     );
                 }
                 Some(other) if !other.shares.is_empty() => {
@@ -226,7 +227,7 @@ impl Settings {
         if self.train.epochs > 0 && self.tasks.values().all(|task| task.weight == 0.0) {
             return fail(
                 headline,
-                "every task has weight 0, so nothing would be learned; set train.epochs = 0".into(),
+                "every task has weight 0, so nothing would be trained; set train.epochs = 0".into(),
             );
         }
         Ok(())
@@ -274,8 +275,8 @@ mod tests {
         let errors =
             ["policy = 'none+adaptive'\nunfreeze.every = 1", "policy = 'none+mix'\nsave.model = true"];
         insta::assert_snapshot!(errors.iter().map(error).collect::<Vec<_>>().join("\n"), @r"
-        the policy `none+adaptive` cannot be: it freezes blocks during the run, but `unfreeze.every = 1` unfreezes them; choose one of the two
-        the policy `none+mix` cannot be: a Hugging Face folder has no place for what it adds; leave `save.model` and `save.stages` off, or learn with +lora, which is merged into the weights
+        the policy `none+adaptive` is invalid: it freezes blocks during the run, but `unfreeze.every = 1` unfreezes them; choose one of the two
+        the policy `none+mix` is invalid: a Hugging Face folder has no place for what it adds; leave `save.model` and `save.stages` off, or learn with +lora, which is merged into the weights
         ");
     }
 

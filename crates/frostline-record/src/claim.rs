@@ -27,7 +27,7 @@ pub struct Claim {
     /// How many comparisons of a test must hold.
     #[serde(default)]
     pub comparisons: Comparisons,
-    /// What decides; at least one, unless nothing here can.
+    /// The tests that decide; at least one, unless the claim is untestable.
     #[serde(default)]
     pub tests: Vec<ClaimTest>,
     /// Why nothing here can decide; such a claim has no test.
@@ -46,14 +46,14 @@ pub enum Needs {
     Any,
 }
 
-/// How many comparisons of a test must hold, where it makes several: of policies, languages or values of further axes.
+/// How many comparisons of a test must hold, if it makes several: of policies, languages or values of further axes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparisons {
     /// Each of them.
     #[default]
     Each,
-    /// Their mean, whatever single ones give.
+    /// The mean of all comparisons decides.
     Mean,
 }
 
@@ -71,7 +71,7 @@ pub enum ClaimTest {
     Converged(Converged),
     /// More of a setting gives more.
     MoreOf(MoreOf),
-    /// A task loses less under the policies A than under B while a stage learns something else.
+    /// A task loses less under the policies A than under B while a stage trains other tasks.
     Drift(Drift),
 }
 
@@ -95,7 +95,7 @@ pub struct Compared {
     pub margin: f64,
 }
 
-/// What two cells are compared by. A task's score is its accuracy, or the F1 of its entities.
+/// The quantity by which two cells are compared. A task's score is its accuracy, or the F1 of its entities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -106,19 +106,19 @@ pub enum Measure {
     Test,
     /// The measured time of all training steps.
     TrainTime,
-    /// The most memory that training steps need where they are computed: of the GPU, or of the process.
+    /// The peak memory of training steps on the device that computes them: of the GPU, or of the process.
     Memory,
 }
 
 impl Measure {
-    /// Whether it is a score of a task.
+    /// Returns whether it is a score of a task.
     #[must_use]
     pub const fn is_score(self) -> bool {
         matches!(self, Self::Dev | Self::Test)
     }
 }
 
-/// Cells whose headline accuracy on dev after an epoch is near that of their end.
+/// Cells whose headline accuracy on dev after an epoch is near their final accuracy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Converged {
@@ -133,7 +133,7 @@ pub struct Converged {
     #[serde(default)]
     pub of: End,
     /// The share of cells that must be near, in (0, 1).
-    #[serde(default = "half")]
+    #[serde(default = "default_share")]
     pub share: f64,
 }
 
@@ -141,10 +141,10 @@ pub struct Converged {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// Its last epoch.
+    /// The last epoch.
     #[default]
     Last,
-    /// Its best epoch on dev.
+    /// The best epoch on dev.
     Best,
 }
 
@@ -155,9 +155,9 @@ pub enum End {
 pub struct MoreOf {
     /// The dotted path of the axis, `lang`, or [`MoreOf::STAGE`].
     pub axis: String,
-    /// Its value in the cells that should give less; the name of a stage.
+    /// The value in the cells with the lower expected result, or the name of a stage.
     pub from: toml::Value,
-    /// Its value in those that should give more; the name of a stage.
+    /// The value in the cells with the higher expected result, or the name of a stage.
     pub to: toml::Value,
     /// Only cells with these policies; empty means all.
     #[serde(default)]
@@ -171,7 +171,7 @@ pub struct MoreOf {
     /// The gain that is claimed: points of a score, percent for a time. Without it, any gain above the margin will do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
-    /// The gain that must be exceeded, or how near it must be to the one that is claimed.
+    /// The gain that must be exceeded, or the maximum distance from the claimed gain.
     #[serde(default)]
     pub margin: f64,
 }
@@ -180,14 +180,14 @@ impl MoreOf {
     /// The axis whose values are the names of stages.
     pub const STAGE: &str = "stage";
 
-    /// Whether it compares stages of the same cell.
+    /// Returns whether it compares stages of the same cell.
     #[must_use]
     pub fn is_of_stages(&self) -> bool {
         self.axis == Self::STAGE
     }
 }
 
-/// What a stage costs a task: its score after the stage minus that before it, in the same cell.
+/// The effect of a stage on a task: its score after the stage minus its score before, in the same cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drift {
@@ -196,7 +196,8 @@ pub struct Drift {
     /// The stage's name, held against the stage before it; empty means the last.
     #[serde(default)]
     pub stage: String,
-    /// The policies under which it should lose less, or gain more; empty where values of an axis are compared.
+    /// The policies under which the task should lose less, or gain more; empty if values of an axis are
+    /// compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub a: Vec<String>,
     /// The policies that they are held against, in the manner of [`Compared`].
@@ -219,21 +220,21 @@ pub struct Drift {
 pub struct Along {
     /// The dotted path of the axis.
     pub axis: String,
-    /// Its value in the cells B.
+    /// The axis's value in the cells B.
     pub from: toml::Value,
-    /// Its value in the cells A.
+    /// The axis's value in the cells A.
     pub to: toml::Value,
     /// Only cells with these policies; empty means all.
     #[serde(default)]
     pub policies: Vec<String>,
 }
 
-const fn half() -> f64 {
+const fn default_share() -> f64 {
     0.5
 }
 
 impl ClaimTest {
-    /// The names of policies in it.
+    /// Returns the names of policies in it.
     #[must_use]
     pub fn policies(&self) -> Vec<&str> {
         let lists: Vec<&[String]> = match self {
@@ -248,7 +249,8 @@ impl ClaimTest {
         lists.into_iter().flatten().map(String::as_str).collect()
     }
 
-    /// The same test with other names of policies. What is then twice in a list, or a pair that is compared twice, is left once.
+    /// Returns the test with other names of policies. Duplicates in a list, or duplicate pairs, are then
+    /// removed.
     #[must_use]
     pub fn renamed(mut self, name: impl Fn(&str) -> String) -> Self {
         if self.policies().iter().all(|old| name(old) == **old) {
@@ -266,7 +268,7 @@ impl ClaimTest {
         };
         let in_pairs = |a: &mut Vec<String>, b: &mut Vec<String>| {
             let mut all: Vec<(String, String)> = Vec::new();
-            for (old_a, old_b) in pairs(a, b).unwrap_or_default() {
+            for (old_a, old_b) in pair_policies(a, b).unwrap_or_default() {
                 let pair = (name(old_a), name(old_b));
                 if !all.contains(&pair) {
                     all.push(pair);
@@ -292,23 +294,23 @@ impl ClaimTest {
 }
 
 impl Compared {
-    /// The policies as they are held against each other, A first; none where they do not pair.
+    /// Returns the policies as they are held against each other, A first; none if they do not pair.
     #[must_use]
     pub fn pairs(&self) -> Vec<(&str, &str)> {
-        pairs(&self.a, &self.b).unwrap_or_default()
+        pair_policies(&self.a, &self.b).unwrap_or_default()
     }
 }
 
 impl Drift {
-    /// The policies as they are held against each other, A first; none where they do not pair.
+    /// Returns the policies as they are held against each other, A first; none if they do not pair.
     #[must_use]
     pub fn pairs(&self) -> Vec<(&str, &str)> {
-        pairs(&self.a, &self.b).unwrap_or_default()
+        pair_policies(&self.a, &self.b).unwrap_or_default()
     }
 }
 
-/// A with B, one by one; nothing where they do not pair.
-pub(crate) fn pairs<'a>(a: &'a [String], b: &'a [String]) -> Option<Vec<(&'a str, &'a str)>> {
+/// Returns pairs of A with B, one by one; `None` if they do not pair.
+pub(crate) fn pair_policies<'a>(a: &'a [String], b: &'a [String]) -> Option<Vec<(&'a str, &'a str)>> {
     let at = |side: &'a [String], i: usize| side[if side.len() == 1 { 0 } else { i }].as_str();
     let count = a.len().max(b.len());
     let fits = |side: &[String]| side.len() == count || side.len() == 1;
@@ -323,8 +325,8 @@ mod tests {
     fn one_policy_is_held_against_all_of_the_other_side() {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (one, two) = (names(&["x"]), names(&["y", "z"]));
-        assert_eq!(pairs(&two, &one), Some(vec![("y", "x"), ("z", "x")]));
-        assert_eq!(pairs(&two, &names(&["a", "b", "c"])), None);
-        assert_eq!(pairs(&[], &one), None);
+        assert_eq!(pair_policies(&two, &one), Some(vec![("y", "x"), ("z", "x")]));
+        assert_eq!(pair_policies(&two, &names(&["a", "b", "c"])), None);
+        assert_eq!(pair_policies(&[], &one), None);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::claim::pairs;
+use crate::claim::pair_policies;
 use crate::search::{may_come, stands_for_sets};
 use crate::{Claim, ClaimTest, Compared, Converged, Drift, FileName, Measure, MoreOf, PlanError, Settings};
 
-/// What the claims of a plan can refer to.
+/// The names to which the claims of a plan can refer.
 struct Scope<'a> {
     settings: &'a Settings,
     /// The plan's languages.
@@ -15,8 +15,8 @@ struct Scope<'a> {
     policies: Vec<&'a str>,
 }
 
-/// Checks that all claims of a plan are well formed. A claim about cells that a command line leaves out,
-/// or that no cell matches, is allowed: the report says so.
+/// Checks that all claims of a plan are well formed. A claim about cells that a command line excludes, or that
+/// no cell matches, is allowed: the report points it out.
 ///
 /// # Errors
 /// Names the first claim that no cell could decide.
@@ -31,20 +31,22 @@ pub(crate) fn check(
     let langs = treebanks.keys().map(FileName::as_str).collect();
     let scope = Scope { settings, langs, policies };
     for (number, claim) in claims.iter().enumerate() {
-        fault(claim, &scope).map_or(Ok(()), |reason| {
+        claim_fault(claim, &scope).map_or(Ok(()), |reason| {
             Err(PlanError::Claim { number: number + 1, says: claim.says.clone(), reason })
         })?;
     }
     Ok(())
 }
 
-fn fault(claim: &Claim, scope: &Scope<'_>) -> Option<String> {
+fn claim_fault(claim: &Claim, scope: &Scope<'_>) -> Option<String> {
     if claim.says.trim().is_empty() {
-        return Some("it says nothing; write its sentence as `says`".into());
+        return Some("it has no sentence; write it as `says`".into());
     }
     match (claim.tests.is_empty(), claim.untestable.trim().is_empty()) {
         (true, true) => {
-            return Some("it has no test; give it at least one in `tests`, or say in `untestable` why nothing can decide".into());
+            return Some(
+                "it has no test; give it at least one in `tests`, or give the reason in `untestable`".into(),
+            );
         }
         (false, false) => {
             return Some("it is `untestable` and has tests; remove one of the two".into());
@@ -56,12 +58,12 @@ fn fault(claim: &Claim, scope: &Scope<'_>) -> Option<String> {
         if values.is_empty() {
             return Some(format!("`only` allows `{path}` no value; give it at least one or remove it"));
         }
-        if let Some(reason) = values.iter().find_map(|value| unfit(scope, path, value)) {
+        if let Some(reason) = values.iter().find_map(|value| setting_fault(scope, path, value)) {
             return Some(reason);
         }
     }
     claim.tests.iter().find_map(|test| match test {
-        ClaimTest::Less(test) => compared(test, scope),
+        ClaimTest::Less(test) => comparison_fault(test, scope),
         ClaimTest::EqualWithin(test) if test.margin == 0.0 => Some(
             "`equal-within` needs a margin above 0, in points of a score or percent of a time or memory"
                 .into(),
@@ -72,28 +74,28 @@ fn fault(claim: &Claim, scope: &Scope<'_>) -> Option<String> {
         ClaimTest::LosesAtMost(test) if !test.measure.is_score() => {
             Some("`loses-at-most` compares scores; its measure is `dev` or `test`".into())
         }
-        ClaimTest::EqualWithin(test) | ClaimTest::LosesAtMost(test) => compared(test, scope),
-        ClaimTest::Converged(test) => converged(test, scope),
+        ClaimTest::EqualWithin(test) | ClaimTest::LosesAtMost(test) => comparison_fault(test, scope),
+        ClaimTest::Converged(test) => convergence_fault(test, scope),
         ClaimTest::MoreOf(test) => more_of(test, scope),
-        ClaimTest::Drift(test) => drift(test, scope),
+        ClaimTest::Drift(test) => drift_fault(test, scope),
     })
 }
 
-fn compared(test: &Compared, scope: &Scope<'_>) -> Option<String> {
-    sides(&test.a, &test.b, scope)
-        .or_else(|| margin(test.margin))
-        .or_else(|| timed(test.measure, &test.task))
+fn comparison_fault(test: &Compared, scope: &Scope<'_>) -> Option<String> {
+    policy_pairs_fault(&test.a, &test.b, scope)
+        .or_else(|| margin_fault(test.margin))
+        .or_else(|| measure_fault(test.measure, &test.task))
         .or_else(|| no_task(&test.task, scope))
 }
 
-fn converged(test: &Converged, scope: &Scope<'_>) -> Option<String> {
+fn convergence_fault(test: &Converged, scope: &Scope<'_>) -> Option<String> {
     if test.epoch == 0 {
-        return Some("`converged` at epoch 0 asks for what was before training; epochs count from 1".into());
+        return Some("`converged` at epoch 0 would be before training; epochs count from 1".into());
     }
     if !(test.share > 0.0 && test.share < 1.0) {
         return Some(format!("its share is {}, but must be in (0, 1)", test.share));
     }
-    margin_of("`within`", test.within).or_else(|| unknown(&test.policies, scope))
+    margin_of("`within`", test.within).or_else(|| unknown_policy(&test.policies, scope))
 }
 
 fn more_of(test: &MoreOf, scope: &Scope<'_>) -> Option<String> {
@@ -112,14 +114,14 @@ fn more_of(test: &MoreOf, scope: &Scope<'_>) -> Option<String> {
     let mut values = [&test.from, &test.to].into_iter();
     let unfit = values.find_map(|value| match test.is_of_stages() {
         true => no_stage(value, scope),
-        false => unfit(scope, &test.axis, value),
+        false => setting_fault(scope, &test.axis, value),
     });
     let rest = || {
-        timed(test.measure, &test.task)
+        measure_fault(test.measure, &test.task)
             .or_else(|| no_task(&test.task, scope))
-            .or_else(|| unknown(&test.policies, scope))
+            .or_else(|| unknown_policy(&test.policies, scope))
     };
-    unfit.or_else(|| gain(test)).or_else(|| margin(test.margin)).or_else(rest)
+    unfit.or_else(|| gain_fault(test)).or_else(|| margin_fault(test.margin)).or_else(rest)
 }
 
 /// Why a value names no stage of the plan's cells.
@@ -136,7 +138,7 @@ fn no_stage(value: &toml::Value, scope: &Scope<'_>) -> Option<String> {
 }
 
 /// Why a gain cannot be claimed.
-fn gain(test: &MoreOf) -> Option<String> {
+fn gain_fault(test: &MoreOf) -> Option<String> {
     let gain = test.gain?;
     if !gain.is_finite() {
         return Some(format!("its gain is {gain}, but must be a number"));
@@ -144,7 +146,7 @@ fn gain(test: &MoreOf) -> Option<String> {
     (test.margin == 0.0).then(|| "a `gain` needs a margin above 0: how near the measured gain must be".into())
 }
 
-fn drift(test: &Drift, scope: &Scope<'_>) -> Option<String> {
+fn drift_fault(test: &Drift, scope: &Scope<'_>) -> Option<String> {
     if test.task.is_empty() {
         return Some("`drift` needs the name of a task".into());
     }
@@ -164,19 +166,18 @@ fn drift(test: &Drift, scope: &Scope<'_>) -> Option<String> {
         return Some("`drift` compares a stage with the one before it, but the plan has only one".into());
     }
     let compared = match &test.along {
-        None => sides(&test.a, &test.b, scope),
+        None => policy_pairs_fault(&test.a, &test.b, scope),
         Some(_) if !test.a.is_empty() || !test.b.is_empty() => {
             Some("`drift` compares policies (`a` and `b`) or values of an axis (`along`), not both".into())
         }
-        Some(along) => {
-            values(&along.axis, [&along.from, &along.to], scope).or_else(|| unknown(&along.policies, scope))
-        }
+        Some(along) => axis_values_fault(&along.axis, [&along.from, &along.to], scope)
+            .or_else(|| unknown_policy(&along.policies, scope)),
     };
-    compared.or_else(|| margin(test.margin)).or_else(|| no_task(&test.task, scope))
+    compared.or_else(|| margin_fault(test.margin)).or_else(|| no_task(&test.task, scope))
 }
 
 /// Why two values of an axis cannot be compared.
-fn values(axis: &str, [from, to]: [&toml::Value; 2], scope: &Scope<'_>) -> Option<String> {
+fn axis_values_fault(axis: &str, [from, to]: [&toml::Value; 2], scope: &Scope<'_>) -> Option<String> {
     if ["lang", "policy", "seed"].contains(&axis) {
         return Some(format!(
             "`along` compares along a further axis, such as `unfreeze.every`, not `{axis}`"
@@ -185,11 +186,11 @@ fn values(axis: &str, [from, to]: [&toml::Value; 2], scope: &Scope<'_>) -> Optio
     if from == to {
         return Some(format!("it holds `{axis} = {from}` against itself"));
     }
-    [from, to].into_iter().find_map(|value| unfit(scope, axis, value))
+    [from, to].into_iter().find_map(|value| setting_fault(scope, axis, value))
 }
 
-fn sides(a: &[String], b: &[String], scope: &Scope<'_>) -> Option<String> {
-    let Some(pairs) = pairs(a, b) else {
+fn policy_pairs_fault(a: &[String], b: &[String], scope: &Scope<'_>) -> Option<String> {
+    let Some(pairs) = pair_policies(a, b) else {
         return Some(format!(
             "{} policies A and {} policies B do not pair; give both sides as many, or one side one",
             a.len(),
@@ -202,13 +203,13 @@ fn sides(a: &[String], b: &[String], scope: &Scope<'_>) -> Option<String> {
     if let Some((at, (a, b))) = pairs.iter().enumerate().find(|(at, pair)| pairs[..*at].contains(pair)) {
         return Some(format!("its pair {} is `{a}` and `{b}` again; give each pair once", at + 1));
     }
-    unknown(a, scope).or_else(|| unknown(b, scope))
+    unknown_policy(a, scope).or_else(|| unknown_policy(b, scope))
 }
 
-/// A policy that no cell of the plan has.
-fn unknown(policies: &[String], scope: &Scope<'_>) -> Option<String> {
+/// Returns a policy that no cell of the plan has.
+fn unknown_policy(policies: &[String], scope: &Scope<'_>) -> Option<String> {
     if let Some(word) = policies.iter().find(|policy| stands_for_sets(policy)) {
-        return Some(format!("`{word}` stands for many policies; name one of them, as in `blocks-0.2`"));
+        return Some(format!("`{word}` means many policies; name one of them, as in `blocks-0.2`"));
     }
     let is_there = |policy: &str| scope.policies.contains(&policy) || may_come(policy, &scope.policies);
     let missing = policies.iter().find(|policy| !is_there(policy))?;
@@ -216,7 +217,7 @@ fn unknown(policies: &[String], scope: &Scope<'_>) -> Option<String> {
     Some(format!("the policy `{missing}` is not one of the plan's, which are: {known}"))
 }
 
-/// A task that no cell of the plan has.
+/// Returns a task that no cell of the plan has.
 fn no_task(task: &str, scope: &Scope<'_>) -> Option<String> {
     let tasks = &scope.settings.tasks;
     let is_there = task.is_empty() || tasks.is_empty() || tasks.keys().any(|name| *name == *task);
@@ -226,7 +227,7 @@ fn no_task(task: &str, scope: &Scope<'_>) -> Option<String> {
     })
 }
 
-fn margin(value: f64) -> Option<String> {
+fn margin_fault(value: f64) -> Option<String> {
     margin_of("its margin", value)
 }
 
@@ -234,14 +235,14 @@ fn margin_of(what: &str, value: f64) -> Option<String> {
     (!(value >= 0.0 && value.is_finite())).then(|| format!("{what} is {value}, but must be 0 or more"))
 }
 
-fn timed(measure: Measure, task: &str) -> Option<String> {
+fn measure_fault(measure: Measure, task: &str) -> Option<String> {
     let name = if measure == Measure::Memory { "memory" } else { "train-time" };
     (!measure.is_score() && !task.is_empty())
         .then(|| format!("`{name}` is the whole cell's, so it cannot be the task `{task}`'s; omit `task`"))
 }
 
 /// Why a setting cannot have this value.
-fn unfit(scope: &Scope<'_>, path: &str, value: &toml::Value) -> Option<String> {
+fn setting_fault(scope: &Scope<'_>, path: &str, value: &toml::Value) -> Option<String> {
     if path == "lang" && !value.as_str().is_some_and(|lang| scope.langs.contains(&lang)) {
         let known = scope.langs.join(", ");
         return Some(format!("the language {value} is not one of the plan's, which are: {known}"));
@@ -260,7 +261,7 @@ mod tests {
         Plan::parse(&format!("{plan}{claims}"), "x.toml")
     }
 
-    fn test(test: &str) -> Result<Plan, PlanError> {
+    fn plan_with_test(test: &str) -> Result<Plan, PlanError> {
         parse(&format!("[[claims]]\nsays = 'It is so.'\ntests = [{{ {test} }}]"))
     }
 
@@ -309,7 +310,7 @@ mod tests {
             ("less = { a = ['last-1', 'last-2', 'none'], b = ['first-1', 'first-2'] }", "3 policies A and 2"),
             ("less = { a = [], b = ['first-1'] }", "0 policies A and 1"),
             ("less = { a = ['last-1', 'last-1'], b = ['none'] }", "its pair 2 is `last-1` and `none` again"),
-            ("less = { a = ['subsets'], b = ['none'] }", "`subsets` stands for many policies"),
+            ("less = { a = ['subsets'], b = ['none'] }", "`subsets` means many policies"),
             ("less = { a = ['last-1'], b = ['none'], margin = -1 }", "its margin is -1"),
             ("less = { a = ['last-1'], b = ['none'], measure = 'train-time', task = 'x' }", "whole cell's"),
             ("less = { a = ['last-1'], b = ['none'], stage = 'x' }", "unknown field `stage`"),
@@ -361,11 +362,11 @@ mod tests {
             ),
         ];
         for (written, expected) in cases {
-            let error = test(written).expect_err(written).to_string();
+            let error = plan_with_test(written).expect_err(written).to_string();
             assert!(error.contains(expected), "{written}: {error}");
         }
         let error = parse("[[claims]]\nsays = ' '\ntests = []").expect_err("no sentence").to_string();
-        assert!(error.contains("claim 1") && error.contains("says nothing"), "{error}");
+        assert!(error.contains("claim 1") && error.contains("has no sentence"), "{error}");
         let error = parse(
             "[[claims]]\nsays = 'x'\nuntestable = 'no head'\ntests = [{ converged = { epoch = 1, within = 1 } }]",
         );

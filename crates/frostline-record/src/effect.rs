@@ -10,8 +10,8 @@ impl Plan {
     /// Checks that each of these settings is read by a cell: the axes of the grid, and what a command assigned.
     ///
     /// # Errors
-    /// Names the first setting that no cell reads, what overrides it, and what to write instead. A plan whose cells
-    /// cannot be made is an error too.
+    /// If no cell reads a setting; the error names it, the overriding values, and the replacement. A plan whose
+    /// cells cannot be made is an error too.
     pub fn check_effect<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<(), PlanError> {
         let grid = self.cells()?;
         let variants = || {
@@ -20,8 +20,9 @@ impl Plan {
                 .flat_map(move |one| langs().map(move |lang| Settings { lang: lang.clone(), ..one.clone() }))
         };
         for policy in grid.policies() {
-            for (path, _) in grid.own().of_policy(policy) {
-                let mut reasons = variants().filter(|one| one.policy == *policy).map(|one| one.unread(path));
+            for (path, _) in grid.own_settings().of_policy(policy) {
+                let mut reasons =
+                    variants().filter(|one| one.policy == *policy).map(|one| one.why_unread(path));
                 let first = reasons.next().flatten();
                 if let Some(reason) = first.filter(|_| reasons.all(|reason| reason.is_some())) {
                     return Err(PlanError::NoEffect { path: format!("policies.{policy}.{path}"), reason });
@@ -34,7 +35,7 @@ impl Plan {
             }
             let (mut unread, mut owners, mut is_read) = (None, BTreeMap::new(), false);
             for settings in variants() {
-                match (settings.unread(path), grid.own().instead_of(path, &settings)) {
+                match (settings.why_unread(path), grid.own_settings().instead_of(path, &settings)) {
                     (Some(reason), _) => unread = Some(reason),
                     (None, Some((name, value))) => drop(owners.insert(name, value)),
                     (None, None) => is_read = true,
@@ -43,7 +44,7 @@ impl Plan {
             let reason = owners.first_key_value().map(|(first, _)| {
                 let each: Vec<String> = owners.iter().map(|(name, value)| format!("`{name}` {value}")).collect();
                 let each = each.join(", ");
-                format!("what reads it has its own value ({each}); change that, as in `--set '{first}.{path}=VALUE'`")
+                format!("its readers have their own values ({each}); change those, as in `--set '{first}.{path}=VALUE'`")
             });
             if let Some(reason) = reason.or(unread).filter(|_| !is_read)
                 && !variants().all(|settings| settings.says_the_same(path))
@@ -57,12 +58,12 @@ impl Plan {
 
 impl Settings {
     /// Why no part of a run with these settings reads the setting at this path.
-    fn unread(&self, path: &str) -> Option<String> {
-        self.overridden(path).or_else(|| self.not_needed(path))
+    fn why_unread(&self, path: &str) -> Option<String> {
+        self.overriding_values(path).or_else(|| self.not_needed(path))
     }
 
-    /// What stands in the setting's place: every stage's own value, or every task's.
-    fn overridden(&self, path: &str) -> Option<String> {
+    /// Returns the values that override the setting: every stage's own value, or every task's.
+    fn overriding_values(&self, path: &str) -> Option<String> {
         let set = self.stages_with(path);
         if !set.is_empty() && set.len() == self.stages.len() {
             let each: Vec<String> = set.iter().map(|(name, value)| format!("`{name}` {value}")).collect();
@@ -88,7 +89,7 @@ impl Settings {
         })
     }
 
-    /// What would have to be chosen before the setting means anything.
+    /// Returns the setting that would have to be enabled first.
     fn not_needed(&self, path: &str) -> Option<String> {
         let part = path.split('.').next().unwrap_or_default();
         let stages = self.in_stages().ok()?;
@@ -124,18 +125,19 @@ impl Settings {
         (!read).then(|| format!("{needs}; choose that too, or leave this out"))
     }
 
-    /// Whether the value at this path is the one that stands in its place, so that nobody is misled.
+    /// Returns whether the value at this path equals the overriding value, so that it misleads no reader.
     fn says_the_same(&self, path: &str) -> bool {
         if path == "lang" {
             return self.tasks.get(self.headline()).is_some_and(|task| *task.data == *self.lang);
         }
         let set = self.stages_with(path);
-        !set.is_empty() && set.iter().all(|(_, value)| self.get(path).is_some_and(|own| same(&own, value)))
+        !set.is_empty()
+            && set.iter().all(|(_, value)| self.get(path).is_some_and(|own| are_equal(&own, value)))
     }
 }
 
-/// Whether two values are equal, where 1 and 1.0 are.
-fn same(a: &toml::Value, b: &toml::Value) -> bool {
+/// Returns whether two values are equal; 1 and 1.0 are.
+fn are_equal(a: &toml::Value, b: &toml::Value) -> bool {
     let number =
         |value: &toml::Value| value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
     match (number(a), number(b)) {
@@ -160,7 +162,7 @@ mod tests {
         plan
     }
 
-    fn checked(text: &str, assignments: &[&str]) -> Result<(), PlanError> {
+    fn check_plan(text: &str, assignments: &[&str]) -> Result<(), PlanError> {
         let paths = assignments.iter().map(|text| text.split_once('=').expect("an assignment").0);
         plan(text, assignments).check_effect(paths)
     }
@@ -187,7 +189,7 @@ mod tests {
             ("", &["unfreeze.unit=steps"]),
             (STAGED, &["stages.full.policy=none+adaptive", "lora.rank=4"]),
         ];
-        let error = |(text, assignments): (&str, &[&str])| match checked(text, assignments) {
+        let error = |(text, assignments): (&str, &[&str])| match check_plan(text, assignments) {
             Err(error @ PlanError::NoEffect { .. }) => error.to_string(),
             other => panic!("{assignments:?}: {other:?}"),
         };
@@ -202,7 +204,7 @@ mod tests {
             (STAGED, &["train.batch=8"]),
             (STAGED, &["stages.head.train.epochs=1", "stages.full.train.batch=[2, 8]"]),
             (STAGED, &["data.first=100", "optimizer.lr=1e-3"]),
-            // Both stages' own value: nobody is misled.
+            // Both stages have this value: it misleads no reader.
             (STAGED, &["stages.full.train.epochs=2", "train.epochs=2"]),
             (transfer, &["lang=pcm"]),
             ("", &["policy=[\"none\", \"none+lora\"]", "lora.rank=[2, 4]"]),
@@ -211,7 +213,7 @@ mod tests {
             ("[settings.tasks.upos]\n[settings.tasks.a]\ndata = 'pcm'", &["lang=[\"en\", \"pcm\"]"]),
         ];
         for (text, assignments) in cases {
-            checked(text, assignments).unwrap_or_else(|error| panic!("{assignments:?}: {error}"));
+            check_plan(text, assignments).unwrap_or_else(|error| panic!("{assignments:?}: {error}"));
         }
     }
 }

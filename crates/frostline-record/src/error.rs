@@ -1,4 +1,4 @@
-//! What can be wrong with a plan or an override.
+//! Errors of plans and overrides.
 
 use crate::SCHEMA;
 
@@ -8,7 +8,7 @@ use crate::SCHEMA;
 /// Characters.
 const MOST_WIDTH: usize = 200;
 
-/// What can be wrong with a plan or an override.
+/// Errors of plans and overrides.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The TOML does not parse or has a key that does not exist; the reason shows line and column.
@@ -16,7 +16,7 @@ pub enum PlanError {
     Syntax {
         /// The plan's path as it was given.
         path: String,
-        /// The parser's message with line, column and what was expected.
+        /// The parser's message with line, column and the expected value.
         reason: String,
     },
     /// The plan was written for another version of this crate.
@@ -37,9 +37,9 @@ pub enum PlanError {
     UnknownSetting {
         /// The dotted path.
         path: String,
-        /// What exists at the last known level.
+        /// The names at the last known level.
         known: String,
-        /// The setting that may be meant.
+        /// A similar setting.
         meant: Option<String>,
     },
     /// A value that does not fit its setting.
@@ -99,34 +99,34 @@ pub enum PlanError {
     UnknownLang {
         /// The language asked for.
         lang: String,
-        /// The languages the plan knows.
+        /// The languages of the plan.
         known: String,
     },
     /// Settings that the policy rules out.
-    #[error("the policy `{policy}` cannot be: {reason}")]
+    #[error("the policy `{policy}` is invalid: {reason}")]
     Policy {
-        /// Its name.
+        /// The name of the policy.
         policy: String,
         /// Why.
         reason: String,
     },
     /// A task that cannot be.
-    #[error("the task `{task}` cannot be: {reason}")]
+    #[error("the task `{task}` is invalid: {reason}")]
     Task {
-        /// Its name.
+        /// The name of the task.
         task: String,
         /// Why.
         reason: String,
     },
     /// A stage that cannot be.
-    #[error("the stage `{stage}` cannot be: {reason}")]
+    #[error("the stage `{stage}` is invalid: {reason}")]
     Stage {
-        /// Its name.
+        /// The name of the stage.
         stage: String,
         /// Why.
         reason: String,
     },
-    /// Stages are to be saved where there are none.
+    /// Stages should be saved although there are none.
     #[error(
         "`save.stages = true` saves a model after each stage but the last, and the plan has no `[[settings.stages]]`; leave it \
              out, or save the trained model with `save.model = true`"
@@ -135,14 +135,14 @@ pub enum PlanError {
     /// A claim that no cell could decide.
     #[error("claim {number} (\"{says}\") cannot be tested: {reason}")]
     Claim {
-        /// Its place in the plan, from 1.
+        /// The claim's position in the plan, from 1.
         number: usize,
-        /// Its sentence.
+        /// The claim's sentence.
         says: String,
         /// Why.
         reason: String,
     },
-    /// A setting that a policy or a language cannot have of its own.
+    /// A setting that cannot be set for a policy or a language.
     #[error("the plan's `{place}`: {reason}")]
     OwnSetting {
         /// The table of a policy or a language.
@@ -151,9 +151,9 @@ pub enum PlanError {
         reason: String,
     },
     /// A search for learning rates that cannot be made.
-    #[error("the search for learning rates (--find-lr, or `[search]` in the plan) cannot be: {reason}")]
+    #[error("the search for learning rates (--find-lr, or `[search]` in the plan) is not possible: {reason}")]
     Search {
-        /// Why, and what to do.
+        /// The reason, and the next step.
         reason: String,
     },
     /// A setting that was asked for, but that no cell reads.
@@ -161,7 +161,7 @@ pub enum PlanError {
     NoEffect {
         /// The dotted path.
         path: String,
-        /// What stands in its place, and what to write instead.
+        /// The overriding values, and the replacement.
         reason: String,
     },
     /// A stage that is not there.
@@ -171,7 +171,7 @@ pub enum PlanError {
         path: String,
         /// The stage's name as it was given.
         name: String,
-        /// What stages there are, and how their settings are written.
+        /// The names of the stages, and the form of their settings.
         known: String,
     },
     /// `--set` with several lines or control characters.
@@ -181,15 +181,16 @@ pub enum PlanError {
         path: String,
     },
     /// `--set` without an equals sign.
-    #[error("`{text}` is no setting: write it as `path=value`, for example `optimizer.lr=3e-5`")]
+    #[error("`{text}` is not a setting: write it as `path=value`, for example `optimizer.lr=3e-5`")]
     NotAnAssignment {
         /// The text as given.
         text: String,
     },
 }
 
-/// A message of several lines, each cut to a width that a terminal can show: the parser quotes the line of the fault whole.
-pub(crate) fn shortened(message: &str) -> String {
+/// Returns a message of several lines, each cut to a width that a terminal can show: the parser quotes the line
+/// of the fault whole.
+pub(crate) fn shorten_lines(message: &str) -> String {
     let cut = |line: &str| match line.char_indices().nth(MOST_WIDTH) {
         None => line.to_string(),
         Some((end, _)) => format!("{} …", &line[..end]),

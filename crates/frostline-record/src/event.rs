@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::record_check::too_large;
 use crate::{Accounts, Cell, Checkpoints, DevPoint, EpochRow, MadeBy};
 
-/// The line on standard input after which a worker takes no job, stores where its cell is after the running step, and
-/// ends.
+/// The line on standard input after which a worker accepts no job, finishes the running step, stores its cell
+/// and exits.
 pub const STOP: &str = "stop";
 
 /// One cell for a worker.
@@ -21,14 +21,14 @@ pub struct Job {
     pub cell: Cell,
     /// The cell's folder, which exists.
     pub folder: String,
-    /// Where outputs of constant prefixes go; nothing where none are to be kept.
+    /// The place for outputs of constant prefixes; `None` if none are kept.
     pub prefix_cache: Option<PrefixPlace>,
     /// How often the cell writes a checkpoint.
     pub checkpoints: Checkpoints,
     /// Take one step and score one batch, to see that the cell can run. Writes no record.
     pub verify: bool,
-    /// The claim under which the cell is run: without it the worker writes no record and no checkpoint. Nothing where
-    /// no other process can run the cell.
+    /// The claim under which the cell is run: without it the worker writes no record and no checkpoint. `None`
+    /// if no other process can run the cell.
     pub claim: Option<JobClaim>,
 }
 
@@ -36,7 +36,7 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobClaim {
-    /// Its file.
+    /// The file of the claim.
     pub file: String,
     /// The whole text of the file.
     pub text: String,
@@ -55,7 +55,7 @@ impl From<&JobClaim> for WorkClaim {
 }
 
 impl Job {
-    /// Whether the job is still this process's, as far as can be known now.
+    /// Returns whether the job is still this process's, as far as can be known now.
     #[must_use]
     pub fn is_held(&self) -> bool {
         let held = |claim: &JobClaim| frostline_files::claim::is_held(&Disk, &claim.into());
@@ -63,17 +63,17 @@ impl Job {
     }
 }
 
-/// Where a worker keeps the outputs of constant prefixes.
+/// The place where a worker keeps the outputs of constant prefixes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrefixPlace {
     /// MiB kept in memory.
     pub memory_mib: u64,
-    /// The folder for what does not fit, which may be shared with other workers.
+    /// The folder for outputs that do not fit, which may be shared with other workers.
     pub folder: String,
 }
 
-/// What a worker reports while it runs.
+/// The events that a worker reports while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -119,15 +119,15 @@ pub enum Event {
 }
 
 impl Event {
-    /// The event in a line of a cell's `metrics.jsonl`, which may come from anywhere. Nothing if it is no event, or has a
-    /// number above 2^53, as no record has: with such numbers nothing can be computed.
+    /// Returns the event in a line of a cell's `metrics.jsonl`, which may come from anywhere. Nothing if it is
+    /// no event, or has a number above 2^53, as no record has: with such numbers nothing can be computed.
     #[must_use]
     pub fn read_line(line: &str) -> Option<Self> {
         let value = serde_json::from_str(line).ok()?;
         too_large(&value).is_none().then(|| serde_json::from_value(value).ok())?
     }
 
-    /// The id of the cell that the event is about; nothing for [`Event::Ready`].
+    /// Returns the id of the cell that the event is about; nothing for [`Event::Ready`].
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         match self {
@@ -166,7 +166,7 @@ pub struct Loaded {
     pub sample: Sample,
     /// Time taken, in milliseconds.
     pub load_ms: f64,
-    /// The step from which a checkpoint resumes the cell; 0 where there is none.
+    /// The step from which a checkpoint resumes the cell; 0 if there is none.
     pub resumed: u64,
 }
 
@@ -197,9 +197,9 @@ pub struct PrefixEvent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
-    /// Its words.
+    /// The words of the sentence.
     pub words: Vec<String>,
-    /// Its subwords, specials included.
+    /// The subwords of the sentence, including special tokens.
     pub subwords: Vec<String>,
     /// The tag of each label position; empty for other subwords.
     pub labels: Vec<String>,
@@ -225,7 +225,7 @@ pub struct StepEvent {
     pub tokens_per_s: f64,
     /// Expected time to the cell's end, in seconds.
     pub left_s: f64,
-    /// Peak resident memory of the worker so far, in MiB; nothing where the system does not report it.
+    /// Peak resident memory of the worker so far, in MiB; nothing if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss_mib: Option<f64>,
 }

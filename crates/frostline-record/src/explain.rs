@@ -1,10 +1,10 @@
-//! The message of the TOML parser with what to do about it.
+//! Adds the next step to messages of the TOML parser.
 
-use crate::error::shortened;
+use crate::error::shorten_lines;
 use crate::{Settings, suggest};
 
-/// The message with the key that may be meant or the line to add, for a file of this schema.
-pub(crate) fn explained(message: &str, schema: u32) -> String {
+/// Returns the message with a similar key or the line to add, for a file of this schema.
+pub(crate) fn explain_message(message: &str, schema: u32) -> String {
     let next = suggest::next_step(message, schema, &Settings::paths());
-    shortened(message) + &next.map_or_else(String::new, |next| format!("\n{next}"))
+    shorten_lines(message) + &next.map_or_else(String::new, |next| format!("\n{next}"))
 }

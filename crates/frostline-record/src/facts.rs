@@ -1,6 +1,6 @@
-//! What a task's data are, split by split, and what its train split says of the others.
+//! Facts about a task's data, split by split, and about the overlap of train with the other splits.
 //!
-//! Shares and means follow from these counts; they are computed where they are shown.
+//! Shares and means follow from these counts; they are computed when they are shown.
 
 use std::collections::BTreeMap;
 
@@ -8,51 +8,50 @@ use serde::{Deserialize, Serialize};
 
 use crate::Unit;
 
-/// What a task is and what it has learned from.
+/// A task and the data that it was trained on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskFacts {
-    /// What carries its labels.
+    /// The unit that has a label.
     pub unit: Unit,
     /// The tag set: the sorted tags of train, and of the train split of a task that shares its
     /// head.
     pub tags: Vec<String>,
-    /// What was learned from.
+    /// The split that was trained on.
     pub train: SplitFacts,
-    /// What chose the epoch.
+    /// The split that selected the epoch.
     pub dev: SplitFacts,
-    /// What was scored at the end, where it was.
+    /// The split that was scored at the end, if any.
     pub test: Option<SplitFacts>,
 }
 
-/// One split of a task, as the model saw it: cut, lowercased and truncated as the settings say.
+/// One split of a task as the model saw it: cut, lowercased and truncated by the settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplitFacts {
     /// Sentences.
     pub sentences: u64,
-    /// Their labelled words; the sentences themselves where these are labelled.
+    /// Number of labelled words, or of sentences if these are labelled.
     pub words: u64,
-    /// Their subwords, specials included, after truncation.
+    /// Number of subwords after truncation, including special tokens.
     pub subwords: u64,
     /// Labelled words lost to truncation.
     pub truncated: u64,
     /// Labelled words that yielded no subword.
     pub vanished: u64,
-    /// What words became as subwords.
+    /// The words' subwords.
     pub spelled: Spelled,
     /// How often each tag occurs.
     pub tags: BTreeMap<String, u64>,
-    /// What train knows of its words.
+    /// The familiarity of the words from train.
     pub forms: Forms,
-    /// Sentences whose words are, one by one, those of a train sentence; in train itself, those of
-    /// an earlier one.
+    /// Sentences whose words equal the words of a train sentence; in train itself, of an earlier sentence.
     pub repeated: u64,
     /// Sentences of dev or test that are a train sentence but for case and punctuation; missing for train, and in records of
     /// before it was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like_train: Option<Overlap>,
-    /// The same between test and dev; missing for train and dev.
+    /// Sentences that occur in both test and dev; missing for train and dev.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like_dev: Option<Overlap>,
     /// Sentences without any label.
@@ -72,7 +71,7 @@ pub struct SplitFacts {
 pub struct Overlap {
     /// Such sentences.
     pub sentences: u64,
-    /// Their words among [`Forms::words`].
+    /// Number of their words among [`Forms::words`].
     pub words: u64,
 }
 
@@ -86,12 +85,12 @@ fn is_zero(count: &u64) -> bool {
 pub struct Spelled {
     /// Such words.
     pub words: u64,
-    /// Their subwords, without specials.
+    /// Number of their subwords, without special tokens.
     pub subwords: u64,
 }
 
-/// A split's forms: of its labelled words, or of all words where sentences are labelled. Two words
-/// have the same form where they are spelled alike, after lowercasing where the settings ask for it.
+/// A split's forms: of its labelled words, or of all words if sentences are labelled. Two words have the same
+/// form if they are spelled alike, after lowercasing if the settings require it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forms {
@@ -110,7 +109,7 @@ pub struct Forms {
 }
 
 impl TaskFacts {
-    /// Its splits by name: train, dev, and test where it was scored.
+    /// Returns the splits by name: train, dev, and test if it was scored.
     pub fn splits(&self) -> impl Iterator<Item = (&'static str, &SplitFacts)> {
         let all = [("train", Some(&self.train)), ("dev", Some(&self.dev)), ("test", self.test.as_ref())];
         all.into_iter().filter_map(|(name, split)| Some((name, split?)))
@@ -124,18 +123,18 @@ impl TaskFacts {
 }
 
 impl Spelled {
-    /// Subwords of a word, as a mean; nothing where there is no word.
+    /// Subwords of a word, as a mean; nothing if there is no word.
     #[must_use]
     pub fn subwords_per_word(&self) -> Option<f64> {
         (self.words > 0).then(|| self.subwords as f64 / self.words as f64)
     }
 }
 
-/// What an encoder is, as its config says.
+/// The encoder as described in its config.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderFacts {
-    /// Its family: `distilbert`, `bert` or `roberta`.
+    /// The family: `distilbert`, `bert` or `roberta`.
     pub family: String,
     /// Transformer blocks.
     pub blocks: u64,
@@ -146,7 +145,7 @@ pub struct EncoderFacts {
 }
 
 impl EncoderFacts {
-    /// The family's name as papers write it.
+    /// Returns the family's name as papers write it.
     #[must_use]
     pub fn family_name(&self) -> &str {
         match self.family.as_str() {
@@ -158,7 +157,7 @@ impl EncoderFacts {
     }
 }
 
-/// What a cell is predicted to cost on a machine: what `frostline forecast` answers.
+/// The predicted cost of a cell on a machine, the answer of `frostline forecast`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forecast {
@@ -166,22 +165,22 @@ pub struct Forecast {
     pub cell: String,
     /// Steps of training, of all stages.
     pub steps: u64,
-    /// Seconds of training, of scoring dev, and of computing constant prefixes that are then read; nothing where nobody
-    /// timed steps on this machine.
+    /// Seconds of training, of scoring dev, and of computing constant prefixes that are then read; missing if
+    /// no steps were timed on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Parameters that learn at the end, and all.
+    /// Numbers of parameters that are trainable at the end, and of all.
     #[serde(default)]
     pub parameters: [u64; 2],
     /// Bytes of parameters, gradients, moments and activations at the longest batch.
     pub bytes: u64,
-    /// The same if its steps were taken in more parts, as far as that takes less.
+    /// The memory with steps in more parts, as long as it decreases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_parts: Vec<InParts>,
 }
 
-/// What a cell would need with another `train.accumulate`: activations are those of a part of a step, or a second set of gradients
-/// where that is more; all else stays.
+/// Memory of a cell with another `train.accumulate`: activations of a part of a step, or a second set of
+/// gradients if it is larger; all else is equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InParts {
@@ -191,8 +190,7 @@ pub struct InParts {
     pub bytes: u64,
 }
 
-/// The data of a cell, and of all cells after it that learn from the same: what `frostline data`
-/// answers.
+/// The data of a cell and of all later cells with the same data, the answer of `frostline data`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellFacts {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::{FileName, PlanError, Settings};
 
-/// The name of the file with a split's predictions: of a stage other than the last, and of a task other than the
-/// headline.
+/// Returns the name of the file with a split's predictions: of a stage other than the last, and of a task other
+/// than the headline.
 #[must_use]
 pub fn prediction_file(stage: Option<&FileName>, task: Option<&FileName>, split: &str) -> String {
     let parts = [stage, task].into_iter().flatten().map(FileName::in_path);
@@ -13,11 +13,11 @@ pub fn prediction_file(stage: Option<&FileName>, task: Option<&FileName>, split:
 }
 
 impl Settings {
-    /// Checks that every stage and task of a cell writes files of its own, also on a file system that does not tell
-    /// lower from upper case.
+    /// Checks that every stage and task of a cell writes to separate files, even on a file system that ignores
+    /// case.
     ///
     /// # Errors
-    /// Names the two that do not.
+    /// If two do not; the error names them.
     pub(crate) fn check_files(&self) -> Result<(), PlanError> {
         let stages = self.in_stages()?;
         let headline = self.headline();

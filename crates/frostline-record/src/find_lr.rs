@@ -1,4 +1,4 @@
-//! The search for learning rates: what a plan asks of it, and what it has found.
+//! The search for learning rates: its settings in a plan, and its results.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use crate::{FileName, Policy, Record, Settings};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchSettings {
-    /// For what a rate is found.
+    /// The scope for which a rate is found.
     pub lr: FindLr,
     /// Rates of the first rung, half a decade apart.
     pub rates: usize,
-    /// Rates that may be added where the best one has an untried neighbour, as at an end of the first ones.
+    /// Rates that may be added if the best one has an untried neighbour, as at an end of the first ones.
     pub more: usize,
     /// Rungs: the last one has all sentences of the search, each before it half as many as the next.
     pub rungs: usize,
-    /// Train sentences that a cell of the last rung learns from; 0 means as many as the cells that are compared.
+    /// Number of train sentences of a cell in the last rung; 0 means as many as in the compared cells.
     pub sentences: usize,
     /// The share of the train sentences, at most half as many as `sentences`, that is cut off to score rates on.
     pub cut: f64,
-    /// The seed of the search's cells, which must be none of the comparison's.
+    /// The seed of the search's cells, which must differ from the comparison's seeds.
     pub seed: u64,
 }
 
@@ -32,7 +32,7 @@ impl Default for SearchSettings {
     }
 }
 
-/// For what a learning rate is found.
+/// The scope for which a learning rate is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindLr {
@@ -46,7 +46,7 @@ pub enum FindLr {
 }
 
 impl SearchSettings {
-    /// Whether there is a search.
+    /// Returns whether there is a search.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.lr != FindLr::Off
@@ -56,8 +56,8 @@ impl SearchSettings {
         *self == Self::default()
     }
 
-    /// Each setting with its value, whether it is in range, and the range in words.
-    pub(crate) fn rules(&self) -> [(&'static str, f64, bool, &'static str); 6] {
+    /// Returns each setting with its value, whether it is in range, and the range in words.
+    pub(crate) fn range_rules(&self) -> [(&'static str, f64, bool, &'static str); 6] {
         let Self { rates, more, rungs, sentences, cut, seed, .. } = *self;
         let is_below = |number: u64| i64::try_from(number).is_ok();
         [
@@ -71,11 +71,11 @@ impl SearchSettings {
     }
 }
 
-/// What a search for learning rates has tried and chosen; part of `sweep.json`.
+/// The rates that a search has tried and chosen; part of `sweep.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateSearch {
-    /// Whether the search goes on: the sweep's cells are then its own, and not those that are compared.
+    /// Whether the search is still running: the sweep's cells are then the search's, not the compared ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub running: bool,
     /// The seed of its cells.
@@ -95,30 +95,30 @@ pub struct FoundRate {
     /// Values of the grid's further axes for which it was chosen.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub axes: BTreeMap<String, toml::Value>,
-    /// Parameters that learn, and all, from which the first rates were placed.
+    /// Numbers of trainable and of all parameters, from which the first rates were derived.
     pub parameters: [u64; 2],
-    /// What rates were scored on.
+    /// The data on which rates were scored.
     pub scored_on: ScoredOn,
     /// Rungs in their order.
     pub rungs: Vec<Rung>,
     /// The chosen rate.
     pub lr: f64,
-    /// Where it is the lowest or highest of all rates that were tried: a better one may lie beyond.
+    /// Set if the rate is the lowest or highest of all tried rates: a better one may lie beyond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Edge>,
 }
 
-/// What rates were scored on.
+/// The data on which rates were scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScoredOn {
     /// A piece that was cut off the train sentences.
     Train,
-    /// Dev, where there are no train sentences to cut from.
+    /// Dev, if there are no train sentences to cut from.
     Dev,
 }
 
-/// An end of what was tried.
+/// An end of the tried rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Edge {
@@ -144,15 +144,15 @@ pub struct Rung {
 pub struct RateTrial {
     /// The rate.
     pub lr: f64,
-    /// Its score in [0, 1], as a mean over languages: F1 of entities where the headline has them, else accuracy. Missing where
-    /// a loss was no number.
+    /// The rate's score in [0, 1], as a mean over languages: F1 of entities if the headline has them, else accuracy.
+    /// Missing if a loss was not a number.
     pub score: Option<f64>,
-    /// The ids of its cells, whose folders lie among the others'.
+    /// The ids of its cells, whose folders are among the others.
     pub cells: Vec<String>,
 }
 
 impl FoundRate {
-    /// Whether the rate is that of a cell with these settings.
+    /// Returns whether the rate belongs to a cell with these settings.
     #[must_use]
     pub fn is_of(&self, settings: &Settings) -> bool {
         settings.policy == self.policy
@@ -160,14 +160,14 @@ impl FoundRate {
             && self.axes.iter().all(|(path, value)| settings.get(path).as_ref() == Some(value))
     }
 
-    /// The score of the chosen rate in the last rung.
+    /// Returns the score of the chosen rate in the last rung.
     #[must_use]
     pub fn score(&self) -> Option<f64> {
         let trials = self.rungs.last()?.trials.iter();
         trials.filter(|trial| trial.lr == self.lr).find_map(|trial| trial.score)
     }
 
-    /// The lowest and the highest rate of all rungs.
+    /// Returns the lowest and the highest rate of all rungs.
     #[must_use]
     pub fn tried(&self) -> [f64; 2] {
         let rates = || self.rungs.iter().flat_map(|rung| rung.trials.iter().map(|trial| trial.lr));
@@ -179,7 +179,7 @@ impl FoundRate {
 pub const DIVERGED: &str = "the loss is ";
 
 impl Record {
-    /// Whether the cell failed because its loss became infinite or no number, as it would again.
+    /// Returns whether the cell failed because its loss became infinite or no number, as it would again.
     #[must_use]
     pub fn diverged(&self) -> bool {
         self.error.as_ref().is_some_and(|error| error.contains(DIVERGED))

@@ -19,7 +19,7 @@ use crate::{Cell, JobClaim, PairedTimes, Plan, RateSearch, Record, Reference, SC
 /// Bytes.
 const MOST_JSON: u64 = 2 << 30;
 
-/// What can be wrong with a sweep's folder.
+/// Errors of a sweep's folder.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// A file cannot be read or written.
@@ -33,7 +33,7 @@ pub enum FolderError {
         /// The parser's reason.
         reason: String,
     },
-    /// A file is not what it should be.
+    /// A file has unexpected content.
     #[error("{path}: not readable as {what}: {reason}; delete it and run the sweep again")]
     Malformed {
         /// The file.
@@ -56,7 +56,7 @@ pub enum FolderError {
         /// The schema number found.
         found: u32,
     },
-    /// A saved model's notes are not what they should be.
+    /// A saved model's notes have unexpected content.
     #[error(
         "{path}: not readable as a saved model's notes: {reason}; use the version of Frostline that saved the \
          model, or train it again"
@@ -93,7 +93,7 @@ pub struct Sweep {
     /// The published figures that the plan names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
-    /// What the search for learning rates has found, or has tried so far.
+    /// The results of the search for learning rates, or its rates so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<RateSearch>,
     /// Whether a command is there that adds cells for a search once all of these have results.
@@ -105,7 +105,7 @@ impl Sweep {
     /// Reads the sweep of a folder.
     ///
     /// # Errors
-    /// Where there is none or it cannot be read.
+    /// If there is none or it cannot be read.
     pub fn read(folder: &Path) -> Result<Self, FolderError> {
         let path = folder.join("sweep.json");
         if !path.exists() {
@@ -122,29 +122,30 @@ impl Sweep {
     /// Writes the sweep into its folder.
     ///
     /// # Errors
-    /// Where the folder cannot be written.
+    /// If the folder cannot be written.
     pub fn write(&self, folder: &Path) -> Result<(), FolderError> {
         write_json(&folder.join("sweep.json"), self)
     }
 
-    /// Whether its cells are those of a search for learning rates, and what is compared is not known yet.
+    /// Returns whether the cells belong to a search for learning rates, and the compared cells are not known
+    /// yet.
     #[must_use]
     pub fn is_searching(&self) -> bool {
         self.rates.as_ref().is_some_and(|rates| rates.running)
     }
 
-    /// The folder of a cell.
+    /// Returns the folder of a cell.
     #[must_use]
     pub fn cell_folder(folder: &Path, cell: &Cell) -> PathBuf {
         folder.join("cells").join(cell.folder())
     }
 
-    /// The file in the sweep's folder with the times of these cells' steps.
+    /// Returns the file in the sweep's folder with the times of these cells' steps.
     fn times_file(folder: &Path, cells: &[Cell]) -> PathBuf {
         folder.join("timings").join(PairedTimes::file_name(cells))
     }
 
-    /// The stored times of these cells' steps, in turns; nothing where they are not there.
+    /// Returns the stored times of these cells' steps, in turns; nothing if they are not there.
     ///
     /// # Errors
     /// If they cannot be read, or do not fit together. They can be measured again.
@@ -169,14 +170,15 @@ impl Sweep {
         write_json(&path, times)
     }
 
-    /// The groups of cells whose steps are timed in turns: of each language and encoder, and of each other setting that
-    /// a step's time depends on, the cells of the first seed, one per policy. Cells in which what learns changes on the
-    /// way are left out, since no step stands for all, and so are those that are not `done`.
+    /// Returns the groups of cells whose steps are timed in turns: of each language and encoder, and of each
+    /// other setting that a step's time depends on, the cells of the first seed, one per policy. Cells whose
+    /// trainable parameters change during the run are excluded, since no single step is typical. Cells that are
+    /// not `done` are excluded too.
     #[must_use]
     pub fn timed_groups(&self, done: impl Fn(&Cell) -> bool) -> Vec<Vec<Cell>> {
         let mut groups: Vec<(String, Vec<Cell>)> = Vec::new();
         let timed = || self.cells.iter().filter(|cell| cell.settings.has_even_steps() && done(cell));
-        // A policy may have a rank of its own, but where one policy has several, each has its group.
+        // A policy may have its own rank, but if one policy has several ranks, each has its own group.
         let mut kinds: BTreeMap<(String, &str), String> = BTreeMap::new();
         let several = timed().any(|Cell { settings, .. }| {
             let kind = (settings.batch_key(), settings.policy.as_str());
@@ -199,11 +201,11 @@ impl Sweep {
         compared.collect()
     }
 
-    /// The records of this sweep's cells that exist, in the cells' order. A record whose id is
-    /// not its cell's is not this sweep's and is left out.
+    /// Returns the records of this sweep's cells that exist, in the cells' order. A record whose id is not its
+    /// cell's is not this sweep's and is left out.
     ///
     /// # Errors
-    /// Where a record is there but cannot be read.
+    /// If a record is there but cannot be read.
     pub fn records(&self, folder: &Path) -> Result<Vec<Record>, FolderError> {
         let mut records = Vec::new();
         for cell in &self.cells {
@@ -217,10 +219,10 @@ impl Sweep {
     }
 }
 
-/// The record in a cell's folder, where there is one.
+/// Returns the record in a cell's folder, if there is one.
 ///
 /// # Errors
-/// Where it is there but cannot be read, was changed, or is of another schema.
+/// If it is there but cannot be read, was changed, or is of another schema.
 pub fn read_record(cell_folder: &Path) -> Result<Option<Record>, FolderError> {
     let path = cell_folder.join("record.json");
     if !path.exists() {
@@ -234,7 +236,7 @@ pub fn read_record(cell_folder: &Path) -> Result<Option<Record>, FolderError> {
 /// The names of a cell's checkpoints: the last one and the one before.
 pub const CHECKPOINTS: [&str; 2] = ["checkpoint.safetensors", "checkpoint.previous.safetensors"];
 
-/// Removes a finished cell's checkpoints. Where that fails, they only take space.
+/// Removes a finished cell's checkpoints. If that fails, they only take space.
 pub fn remove_checkpoints(cell_folder: &Path) {
     for name in CHECKPOINTS {
         let _ = frostline_files::remove(&cell_folder.join(name));
@@ -245,16 +247,16 @@ impl Record {
     /// Writes the record into its cell's folder.
     ///
     /// # Errors
-    /// Where the folder cannot be written, or the record could not be read again.
+    /// If the folder cannot be written, or the record could not be read again.
     pub fn write(&self, cell_folder: &Path) -> Result<(), FolderError> {
         write_json(&cell_folder.join("record.json"), self)
     }
 
-    /// As [`Record::write`] under a claim: only while it is held, and only once. A record of the same cell that is there
-    /// already stays, unless that one failed.
+    /// Like [`Record::write`], but under a claim: only while it is held, and only once. An existing record of
+    /// the same cell stays, unless it is a failure.
     ///
     /// # Errors
-    /// As for [`Record::write`].
+    /// See [`Record::write`].
     pub fn write_claimed(&self, cell_folder: &Path, claim: Option<&JobClaim>) -> Result<Commit, FolderError> {
         let Some(claim) = claim else { return self.write(cell_folder).map(|()| Commit::Done) };
         let path = cell_folder.join("record.json");
@@ -263,7 +265,7 @@ impl Record {
         writer.write_all(text.as_bytes()).map_err(FileError::of(&path))?;
         let counts = || match read_record(cell_folder) {
             Ok(Some(there)) => there.cell.id == self.cell.id && there.error.is_none(),
-            // The file server says that it is there; this machine sees it later.
+            // According to the file server the file exists; this machine sees it later.
             Ok(None) => true,
             Err(_) => false,
         };

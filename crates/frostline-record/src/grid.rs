@@ -8,8 +8,8 @@ use crate::limits::MOST_CELLS;
 use crate::own::Own;
 use crate::{FileName, FoundRate, Plan, PlanError, Settings};
 
-/// The settings of a plan's cells, in the order in which they run: seeds outermost and policies innermost, so that
-/// what is compared runs close together in time.
+/// The settings of a plan's cells, in the order in which they run: seeds outermost and policies innermost, so
+/// that compared cells run close together in time.
 ///
 /// A grid has at most [`MOST_CELLS`] cells. It keeps the axes' values, so that a large grid takes little memory.
 #[derive(Clone, Debug)]
@@ -17,11 +17,11 @@ pub struct Grid {
     seeds: Vec<u64>,
     langs: Vec<FileName>,
     policies: Vec<Policy>,
-    /// What all cells share.
+    /// The settings shared by all cells.
     base: Settings,
     /// The other axes with their values, the fastest last.
     others: Vec<(String, Vec<toml::Value>)>,
-    /// What single policies and languages have instead.
+    /// The settings of single policies and languages.
     own: Own,
     /// Learning rates that a search has found.
     rates: Vec<FoundRate>,
@@ -54,7 +54,7 @@ impl Iterator for Others<'_> {
             self.set.push(settings);
         }
         let next = self.set.pop();
-        // The axes that are through begin again, and the one above them goes on.
+        // Finished axes start again, and the axis above them advances.
         while let Some(axis) = self.set.len().checked_sub(1) {
             self.at[axis] += 1;
             if self.at[axis] < axes[axis].1.len() {
@@ -68,24 +68,24 @@ impl Iterator for Others<'_> {
 }
 
 impl Grid {
-    /// The number of cells.
+    /// Returns the number of cells.
     #[must_use]
     pub fn len(&self) -> usize {
         self.seeds.len() * (self.langs.len() * self.of_each_lang() - self.twins.len())
     }
 
-    /// The number of cells of a seed and a language, twins included.
+    /// Returns the number of cells of a seed and a language, twins included.
     fn of_each_lang(&self) -> usize {
         self.others.iter().map(|(_, values)| values.len()).product::<usize>() * self.policies.len()
     }
 
-    /// Whether there is no cell. A plan's grid always has one.
+    /// Returns whether there is no cell. A plan's grid always has one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Each cell's settings, in order.
+    /// Returns each cell's settings, in order.
     pub fn iter(&self) -> impl Iterator<Item = Settings> + '_ {
         self.seeds
             .iter()
@@ -93,67 +93,73 @@ impl Grid {
             .flat_map(move |(seed, lang)| self.without_twins(seed, lang))
     }
 
-    /// Each cell's settings of the first seed, twins included.
+    /// Returns each cell's settings of the first seed, twins included.
     pub fn with_twins(&self) -> impl Iterator<Item = Settings> + '_ {
-        self.langs.iter().flat_map(move |lang| self.of(self.seeds[0], lang))
+        self.langs.iter().flat_map(move |lang| self.for_seed_and_language(self.seeds[0], lang))
     }
 
-    /// The same grid without the cells at these places of [`Grid::with_twins`].
+    /// Returns the grid without the cells at these positions of [`Grid::with_twins`].
     #[must_use]
     pub fn without(&self, twins: BTreeSet<usize>) -> Self {
         Self { twins, ..self.clone() }
     }
 
-    /// Each combination of values once with the first seed and the first language: what must be checked only once.
+    /// Returns each combination of values once, with the first seed and the first language, for checks that are
+    /// needed only once.
     pub fn variants(&self) -> impl Iterator<Item = Settings> + '_ {
-        self.of(self.seeds[0], &self.langs[0])
+        self.for_seed_and_language(self.seeds[0], &self.langs[0])
     }
 
-    /// Each combination of values once with the first seed and the first policy: what decides which files are read.
+    /// Returns each combination of values once, with the first seed and the first policy; they decide which
+    /// files are read.
     pub fn of_langs(&self) -> impl Iterator<Item = Settings> + '_ {
         let (seed, policy) = (self.seeds[0], &self.policies[0]);
         self.langs.iter().flat_map(move |lang| {
-            self.others().map(move |other| {
+            self.other_settings().map(move |other| {
                 let (lang, policy) = (lang.clone(), policy.clone());
                 self.finish(Settings { seed, lang, policy, ..other })
             })
         })
     }
 
-    /// Each combination of values once in a language, with the first seed.
+    /// Returns each combination of values once in a language, with the first seed.
     pub fn of_lang<'a>(&'a self, lang: &'a FileName) -> impl Iterator<Item = Settings> + 'a {
         self.without_twins(self.seeds[0], lang)
     }
 
     fn without_twins<'a>(&'a self, seed: u64, lang: &'a FileName) -> impl Iterator<Item = Settings> + 'a {
         let before = self.langs.iter().position(|other| other == lang).unwrap_or(0) * self.of_each_lang();
-        let all = self.of(seed, lang).enumerate();
+        let all = self.for_seed_and_language(seed, lang).enumerate();
         all.filter(move |(at, _)| !self.twins.contains(&(before + at))).map(|(_, settings)| settings)
     }
 
-    /// The number of seeds.
+    /// Returns the number of seeds.
     #[must_use]
     pub fn seeds(&self) -> usize {
         self.seeds.len()
     }
 
-    /// The languages.
+    /// Returns the languages.
     #[must_use]
     pub fn langs(&self) -> &[FileName] {
         &self.langs
     }
 
-    /// Every combination of the other axes' values, checked already.
-    fn others(&self) -> impl Iterator<Item = Settings> + '_ {
-        self.combined().map(|settings| settings.expect("values that were set before"))
+    /// Returns every combination of the other axes' values, checked already.
+    fn other_settings(&self) -> impl Iterator<Item = Settings> + '_ {
+        self.combine_axes().map(|settings| settings.expect("values that were set before"))
     }
 
-    fn combined(&self) -> Others<'_> {
+    fn combine_axes(&self) -> Others<'_> {
         Others { grid: self, at: vec![0; self.others.len()], set: vec![self.base.clone()] }
     }
 
-    fn of<'a>(&'a self, seed: u64, lang: &'a FileName) -> impl Iterator<Item = Settings> + 'a {
-        self.others().flat_map(move |other| {
+    fn for_seed_and_language<'a>(
+        &'a self,
+        seed: u64,
+        lang: &'a FileName,
+    ) -> impl Iterator<Item = Settings> + 'a {
+        self.other_settings().flat_map(move |other| {
             let other = other.clone();
             self.policies.iter().map(move |policy| {
                 let (lang, policy) = (lang.clone(), policy.clone());
@@ -162,7 +168,7 @@ impl Grid {
         })
     }
 
-    /// Settings with what is their policy's and language's own, and with the rate that was found for them.
+    /// Returns settings with the values of their policy and language, and with the rate found for them.
     fn finish(&self, settings: Settings) -> Settings {
         let mut settings = self.own.put_into(settings);
         if let Some(found) = self.rates.iter().find(|found| found.is_of(&settings)) {
@@ -171,18 +177,18 @@ impl Grid {
         settings
     }
 
-    /// The same grid with learning rates that a search has found.
+    /// Returns the grid with the learning rates found by a search.
     #[must_use]
     pub fn with_rates(&self, rates: &[FoundRate]) -> Self {
         Self { rates: rates.to_vec(), ..self.clone() }
     }
 
-    /// What policies and languages have of their own.
-    pub(crate) fn own(&self) -> &Own {
+    /// Returns the settings of single policies and languages.
+    pub(crate) fn own_settings(&self) -> &Own {
         &self.own
     }
 
-    /// The policies.
+    /// Returns the policies.
     #[must_use]
     pub fn policies(&self) -> &[Policy] {
         &self.policies
@@ -190,7 +196,7 @@ impl Grid {
 }
 
 impl Plan {
-    /// The grid of this plan.
+    /// Returns the grid of this plan.
     ///
     /// # Errors
     /// An axis that is empty, repeats a value, names no setting or has a value that does not fit; a language without
@@ -200,9 +206,13 @@ impl Plan {
         self.check_axes()?;
         let others = self.extra_axes().into_iter().map(|axis| (axis.to_string(), self.grid[axis].clone()));
         let grid = Grid {
-            seeds: self.values("seed", |value| u64::try_from(value.as_integer()?).ok(), |s| s.seed)?,
-            langs: self.values("lang", |value| value.as_str()?.parse().ok(), |s| s.lang.clone())?,
-            policies: self.values("policy", |value| value.as_str()?.parse().ok(), |s| s.policy.clone())?,
+            seeds: self.axis_values("seed", |value| u64::try_from(value.as_integer()?).ok(), |s| s.seed)?,
+            langs: self.axis_values("lang", |value| value.as_str()?.parse().ok(), |s| s.lang.clone())?,
+            policies: self.axis_values(
+                "policy",
+                |value| value.as_str()?.parse().ok(),
+                |s| s.policy.clone(),
+            )?,
             base: self.settings.clone(),
             others: others.collect(),
             own: self.checked_own()?,
@@ -210,28 +220,29 @@ impl Plan {
             twins: BTreeSet::new(),
         };
         self.check_search(&grid.seeds, &grid.policies)?;
-        for settings in grid.combined() {
+        for settings in grid.combine_axes() {
             settings?.check_files()?;
         }
         for settings in grid.of_langs() {
             self.check_data(&settings, &grid.langs)?;
         }
         for settings in grid.of_langs().chain(grid.variants()) {
-            settings.in_stages().map_err(|error| grid.own.blame(&settings, error))?;
+            settings.in_stages().map_err(|error| grid.own.blame_own_settings(&settings, error))?;
         }
         Ok(grid)
     }
 
-    /// All cells' settings in order, see [`Grid`].
+    /// Returns all cells' settings in order, see [`Grid`].
     ///
     /// # Errors
-    /// As [`Plan::cells`].
+    /// See [`Plan::cells`].
     pub fn expand(&self) -> Result<Vec<Settings>, PlanError> {
         Ok(self.cells()?.iter().collect())
     }
 
-    /// The values of an axis that has a setting's own type, or the setting's value where there is no such axis.
-    fn values<T>(
+    /// Returns the values of an axis that has a setting's own type, or the setting's value if there is no such
+    /// axis.
+    fn axis_values<T>(
         &self,
         axis: &str,
         read: impl Fn(&toml::Value) -> Option<T>,
@@ -240,7 +251,7 @@ impl Plan {
         let Some(values) = self.grid.get(axis) else { return Ok(vec![get(&self.settings)]) };
         let value = |value: &toml::Value| match read(value) {
             Some(value) => Ok(value),
-            // It says what is wrong.
+            // The check returns the error.
             None => {
                 let mut settings = self.settings.clone();
                 settings.set(axis, value.clone()).map(|()| get(&settings))
@@ -263,7 +274,7 @@ impl Plan {
                 let sizes = sizes.collect::<Vec<_>>().join(" x ");
                 return Err(PlanError::TooManyCells { most: MOST_CELLS, sizes });
             }
-            let mut texts: Vec<String> = values.iter().map(key).collect();
+            let mut texts: Vec<String> = values.iter().map(value_key).collect();
             texts.sort_unstable();
             if let Some(twice) = texts.windows(2).find(|two| two[0] == two[1]) {
                 return Err(PlanError::RepeatedValue { axis: axis.into(), value: twice[0].clone() });
@@ -278,7 +289,7 @@ impl Plan {
             return Err(PlanError::OutOfRange {
                 path: "data.draw".into(),
                 value: settings.data.draw as f64,
-                range: "0 where no `data.sample` is drawn".into(),
+                range: "0 if no `data.sample` is drawn".into(),
             });
         }
         let of_tasks = settings.tasks.values().map(|task| task.data.as_str()).filter(|data| !data.is_empty());
@@ -290,7 +301,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The axes from the slowest to the fastest: seed, language, all others by name, policy.
+    /// Returns the axes from the slowest to the fastest: seed, language, all others by name, policy.
     #[must_use]
     pub fn axes(&self) -> Vec<&str> {
         let rank = |axis: &str| match axis {
@@ -304,7 +315,7 @@ impl Plan {
         axes
     }
 
-    /// The axes other than seed, language and policy: what a report must tell apart besides them.
+    /// Returns the axes other than seed, language and policy, which a report must distinguish too.
     #[must_use]
     pub fn extra_axes(&self) -> Vec<&str> {
         let usual = ["seed", "lang", "policy"];
@@ -312,8 +323,8 @@ impl Plan {
     }
 }
 
-/// A value as text, the same for 1 and 1.0 and for 0.0 and -0.0: cells with either are the same.
-fn key(value: &toml::Value) -> String {
+/// Returns a value as text, the same for 1 and 1.0 and for 0.0 and -0.0: cells with either are the same.
+fn value_key(value: &toml::Value) -> String {
     // Whole numbers below this are exact as floats.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value.as_float() {
@@ -335,7 +346,7 @@ mod tests {
     fn a_value_is_repeated_whatever_its_sign_or_type() {
         let keys = |text: &str| {
             let table: toml::Table = toml::from_str(&format!("x = {text}")).expect("TOML");
-            table["x"].as_array().expect("a list").iter().map(key).collect::<Vec<_>>()
+            table["x"].as_array().expect("a list").iter().map(value_key).collect::<Vec<_>>()
         };
         for text in ["[0.0, -0.0]", "[1, 1.0]", "[1e-5, 0.00001]", "[0, -0]"] {
             let found = keys(text);

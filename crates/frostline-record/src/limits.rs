@@ -39,7 +39,7 @@ impl Plan {
             few("settings.stages", self.settings.stages.len()),
             few("settings.tasks", self.settings.tasks.len()),
         ];
-        let mut rules = rules.into_iter().chain(self.search.rules());
+        let mut rules = rules.into_iter().chain(self.search.range_rules());
         if let Some((path, value, _, range)) = rules.find(|rule| !rule.2) {
             return Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() });
         }
@@ -47,7 +47,7 @@ impl Plan {
             path: format!("the plan `{}`", self.name),
             reason: error.to_string(),
         })?;
-        match unusable("", &all) {
+        match unusable_number("", &all) {
             None => Ok(()),
             Some((path, value)) => {
                 Err(PlanError::OutOfRange { path, value, range: "0, or from 1e-30 to 1e30 in size".into() })
@@ -56,17 +56,18 @@ impl Plan {
     }
 }
 
-/// The first number that is infinite, no number, or neither of these only in double precision, with its path.
-fn unusable(path: &str, value: &toml::Value) -> Option<(String, f64)> {
+/// Returns the first number that is infinite, no number, or neither of these only in double precision, with its
+/// path.
+fn unusable_number(path: &str, value: &toml::Value) -> Option<(String, f64)> {
     let below = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
     match value {
         toml::Value::Float(number) if *number != 0.0 && !(1e-30..=1e30).contains(&number.abs()) => {
             Some((path.into(), *number))
         }
         toml::Value::Array(all) => {
-            all.iter().enumerate().find_map(|(at, value)| unusable(&format!("{path}[{at}]"), value))
+            all.iter().enumerate().find_map(|(at, value)| unusable_number(&format!("{path}[{at}]"), value))
         }
-        toml::Value::Table(all) => all.iter().find_map(|(key, value)| unusable(&below(key), value)),
+        toml::Value::Table(all) => all.iter().find_map(|(key, value)| unusable_number(&below(key), value)),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Other work on the machine while something was timed; a number is absent where the system does not report it.
+/// Other work on the machine while something was timed; a number is absent if the system does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
@@ -27,20 +27,20 @@ const MOST_STOLEN: f64 = 0.01;
 const MOST_OTHERS: f64 = 0.1;
 
 impl Load {
-    /// Whether other work made times longer: more than a hundredth of the processors' time went to other virtual machines,
-    /// or more than a tenth to other programs.
+    /// Returns whether other work made times longer: more than a hundredth of the processors' time went to
+    /// other virtual machines, or more than a tenth to other programs.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.much_stolen().or(self.much_by_others()).is_some()
     }
 
-    /// The share of other virtual machines, where it made times longer.
+    /// Returns the share of other virtual machines, if it made times longer.
     #[must_use]
     pub fn much_stolen(&self) -> Option<f64> {
         self.stolen.filter(|&share| share > MOST_STOLEN)
     }
 
-    /// The share of other programs, where it made times longer.
+    /// Returns the share of other programs, if it made times longer.
     #[must_use]
     pub fn much_by_others(&self) -> Option<f64> {
         self.others.filter(|&share| share > MOST_OTHERS)

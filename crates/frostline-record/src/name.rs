@@ -20,7 +20,7 @@ pub struct FileName(Arc<str>);
 #[error(
     "\"{}\" cannot be a name, since {reason}; a name becomes part of a path: use up to {} letters (a-z), digits, \
      spaces and -_.+' and begin with a letter or digit",
-    shortened(text),
+    shorten_name(text),
     FileName::LONGEST
 )]
 pub struct NameError {
@@ -35,25 +35,25 @@ impl FileName {
     /// The most characters of a name.
     pub const LONGEST: usize = 64;
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name without spaces, as it stands in the names of files.
+    /// Returns the name without spaces, for file names.
     #[must_use]
     pub fn in_path(&self) -> String {
         self.0.replace(' ', "-")
     }
 
-    fn fault(text: &str) -> Option<String> {
+    fn name_fault(text: &str) -> Option<String> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || " -_.+'".contains(c);
         if text.is_empty() {
             return Some("it is empty".into());
         }
         if let Some(c) = text.chars().find(|c| !allowed(*c)) {
-            return Some(format!("it contains {}", shown(c)));
+            return Some(format!("it contains {}", show_character(c)));
         }
         if text.len() > Self::LONGEST {
             return Some(format!("it has {} characters", text.len()));
@@ -71,13 +71,13 @@ impl FileName {
     }
 }
 
-/// A character as it can be shown in a message.
-fn shown(c: char) -> String {
+/// Returns a character as it can be shown in a message.
+fn show_character(c: char) -> String {
     if c.is_ascii_graphic() { format!("`{c}`") } else { format!("U+{:04X}", u32::from(c)) }
 }
 
-/// At most the length of a name, without control characters.
-fn shortened(text: &str) -> String {
+/// Returns at most the length of a name, without control characters.
+fn shorten_name(text: &str) -> String {
     let mut short: String = text.chars().take(FileName::LONGEST).collect();
     if short.len() < text.len() {
         short.push_str("...");
@@ -89,7 +89,7 @@ impl FromStr for FileName {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        match Self::fault(text) {
+        match Self::name_fault(text) {
             None => Ok(Self(text.into())),
             Some(reason) => Err(NameError { text: text.into(), reason }),
         }

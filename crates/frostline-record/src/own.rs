@@ -1,18 +1,18 @@
-//! Settings of single policies and languages, where one is to be trained differently from the rest.
+//! Settings of single policies and languages that are trained differently from the rest.
 
 use std::collections::BTreeMap;
 
 use frostline_freeze::Policy;
 use toml::Value;
 
-use crate::paths::leaves;
+use crate::paths::values_by_path;
 use crate::search::{may_come, stands_for_sets};
 use crate::{FileName, Plan, PlanError, Settings, Stage};
 
 /// Dotted paths of settings with values.
 type Changes = Vec<(String, Value)>;
 
-/// What single policies and languages have instead of the plan's settings, each of which fits.
+/// Settings of single policies and languages that replace the plan's settings, each of which fits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Own {
     policies: Vec<(Policy, Changes)>,
@@ -28,16 +28,20 @@ impl Own {
         self.langs.iter().find(|(named, _)| named == lang).map_or(&[], |(_, own)| own)
     }
 
-    /// An error in these settings, with whose own settings they hold.
-    pub(crate) fn blame(&self, settings: &Settings, error: PlanError) -> PlanError {
+    /// Returns an error in these settings, with whose own settings they hold.
+    pub(crate) fn blame_own_settings(&self, settings: &Settings, error: PlanError) -> PlanError {
         let (policy, lang) = (&settings.policy, &settings.lang);
         if !self.of_policy(policy).is_empty() {
-            return Of::Policies.fault(policy.as_str(), error.to_string());
+            return Of::Policies.own_settings_error(policy.as_str(), error.to_string());
         }
-        if self.of_lang(lang).is_empty() { error } else { Of::Langs.fault(lang, error.to_string()) }
+        if self.of_lang(lang).is_empty() {
+            error
+        } else {
+            Of::Langs.own_settings_error(lang, error.to_string())
+        }
     }
 
-    /// Whose own value, and which, stands in these settings at a path.
+    /// Returns the policy or language whose own value these settings contain at a path, with the value.
     pub(crate) fn instead_of(&self, path: &str, settings: &Settings) -> Option<(String, Value)> {
         let (policy, lang) = (&settings.policy, &settings.lang);
         let in_policy = self.of_policy(policy).iter().map(|change| (format!("policies.{policy}"), change));
@@ -46,7 +50,7 @@ impl Own {
         found.map(|(name, (_, value))| (name, value.clone()))
     }
 
-    /// Settings with what their policy and their language have of their own.
+    /// Returns settings with the values of their policy and their language.
     pub(crate) fn put_into(&self, mut settings: Settings) -> Settings {
         let (policy, lang) = (settings.policy.clone(), settings.lang.clone());
         for (path, value) in self.of_policy(&policy).iter().chain(self.of_lang(&lang)) {
@@ -64,15 +68,15 @@ enum Of {
 }
 
 impl Of {
-    fn table(self) -> &'static str {
+    fn table_name(self) -> &'static str {
         match self {
             Self::Policies => "policies",
             Self::Langs => "langs",
         }
     }
 
-    /// What may be changed: for a policy how the model learns, for a language what it learns from.
-    fn changeable(self) -> &'static [&'static str] {
+    /// Returns the sections that may be changed: for a policy the training, for a language the data.
+    fn changeable_sections(self) -> &'static [&'static str] {
         match self {
             Self::Policies => {
                 &["unfreeze", "adaptive", "lora", "adapters", "train", "optimizer", "schedule", "dropout"]
@@ -82,84 +86,93 @@ impl Of {
     }
 
     fn may_change(self, path: &str) -> bool {
-        path.split_once('.').is_some_and(|(first, _)| self.changeable().contains(&first))
+        path.split_once('.').is_some_and(|(first, _)| self.changeable_sections().contains(&first))
     }
 
-    /// The name and the setting in `NAME.SETTING`. Names of policies may contain dots.
+    /// Returns the name and the setting in `NAME.SETTING`. Names of policies may contain dots.
     fn split(self, rest: &str) -> Option<(&str, &str)> {
         let splits = rest.match_indices('.').map(|(at, _)| (&rest[..at], &rest[at + 1..]));
         let can_be = |name: &str| self == Self::Langs || name.parse::<Policy>().is_ok();
         splits.into_iter().find(|(name, inner)| can_be(name) && self.may_change(inner))
     }
 
-    fn fault(self, name: &str, reason: impl Into<String>) -> PlanError {
-        PlanError::OwnSetting { place: format!("{}.{name}", self.table()), reason: reason.into() }
+    fn own_settings_error(self, name: &str, reason: impl Into<String>) -> PlanError {
+        PlanError::OwnSetting { place: format!("{}.{name}", self.table_name()), reason: reason.into() }
     }
 }
 
 impl Plan {
-    /// What a policy has instead of the plan's settings: dotted paths with values.
+    /// Returns the settings of a policy that replace the plan's: dotted paths with values.
     #[must_use]
     pub fn own_of_policy(&self, policy: &Policy) -> Vec<(String, Value)> {
-        self.policies.get(policy.as_str()).map_or_else(Vec::new, leaves)
+        self.policies.get(policy.as_str()).map_or_else(Vec::new, values_by_path)
     }
 
-    /// What a language has instead of the plan's settings: dotted paths with values.
+    /// Returns the settings of a language that replace the plan's: dotted paths with values.
     #[must_use]
     pub fn own_of_lang(&self, lang: &FileName) -> Vec<(String, Value)> {
-        self.langs.get(lang).map_or_else(Vec::new, leaves)
+        self.langs.get(lang).map_or_else(Vec::new, values_by_path)
     }
 
-    /// All own settings: `policies.NAME` or `langs.NAME`, the dotted path and the value.
+    /// Returns all own settings: `policies.NAME` or `langs.NAME`, the dotted path and the value.
     pub fn own_settings(&self) -> impl Iterator<Item = (String, String, Value)> + '_ {
         let policies = self.policies.iter().map(|(name, own)| (format!("policies.{name}"), own));
         let langs = self.langs.iter().map(|(name, own)| (format!("langs.{name}"), own));
         policies.chain(langs).flat_map(|(name, own)| {
-            leaves(own).into_iter().map(move |(path, value)| (name.clone(), path, value))
+            values_by_path(own).into_iter().map(move |(path, value)| (name.clone(), path, value))
         })
     }
 
-    /// All that policies and languages have of their own, each of which fits.
+    /// Returns all settings of single policies and languages, each of which fits.
     pub(crate) fn checked_own(&self) -> Result<Own, PlanError> {
         let policies = self.policies.iter().map(|(name, own)| {
             let policy: Policy =
-                name.parse().map_err(|error| Of::Policies.fault(name, format!("{error}")))?;
+                name.parse().map_err(|error| Of::Policies.own_settings_error(name, format!("{error}")))?;
             if stands_for_sets(name) {
-                let reason = "it stands for many policies; name one of them, such as `blocks-0.2`";
-                return Err(Of::Policies.fault(name, reason));
+                let reason = "it means many policies; name one of them, such as `blocks-0.2`";
+                return Err(Of::Policies.own_settings_error(name, reason));
             }
             let settings = Settings { policy: policy.clone(), ..self.settings.clone() };
-            Ok((policy, self.checked(Of::Policies, name, own, settings)?))
+            Ok((policy, self.check_changes(Of::Policies, name, own, settings)?))
         });
         let langs = self.langs.iter().map(|(lang, own)| {
             let settings = Settings { lang: lang.clone(), ..self.settings.clone() };
-            Ok((lang.clone(), self.checked(Of::Langs, lang, own, settings)?))
+            Ok((lang.clone(), self.check_changes(Of::Langs, lang, own, settings)?))
         });
         Ok(Own { policies: policies.collect::<Result<_, _>>()?, langs: langs.collect::<Result<_, _>>()? })
     }
 
-    fn checked(&self, of: Of, name: &str, own: &Stage, mut settings: Settings) -> Result<Changes, PlanError> {
-        let own = leaves(own);
+    fn check_changes(
+        &self,
+        of: Of,
+        name: &str,
+        own: &Stage,
+        mut settings: Settings,
+    ) -> Result<Changes, PlanError> {
+        let own = values_by_path(own);
         for (path, value) in &own {
             if path == "train.precision" {
-                return Err(of.fault(name, "all cells that are compared have one precision"));
+                return Err(of.own_settings_error(name, "all cells that are compared have one precision"));
             }
             if !of.may_change(path) {
-                let changed = of.changeable().join(", ");
-                return Err(
-                    of.fault(name, format!("it cannot change `{path}`; it can change settings of {changed}"))
-                );
+                let changed = of.changeable_sections().join(", ");
+                return Err(of.own_settings_error(
+                    name,
+                    format!("it cannot change `{path}`; it can change settings of {changed}"),
+                ));
             }
             if self.grid.contains_key(path) {
                 let reason = format!("`{path}` is an axis of the grid too; leave one of them out");
-                return Err(of.fault(name, reason));
+                return Err(of.own_settings_error(name, reason));
             }
-            settings.set(path, value.clone()).map_err(|error| of.fault(name, error.to_string()))?;
+            settings
+                .set(path, value.clone())
+                .map_err(|error| of.own_settings_error(name, error.to_string()))?;
         }
         Ok(own)
     }
 
-    /// Checks that what has settings of its own is among what the plan compares.
+    /// Checks that policies and languages with their own settings occur in the plan's grid.
     pub(crate) fn check_own_are_compared(&self) -> Result<(), PlanError> {
         let axis = |axis: &str, usual: &str| match self.grid.get(axis) {
             Some(values) => values.iter().filter_map(Value::as_str).map(String::from).collect(),
@@ -170,34 +183,38 @@ impl Plan {
         let check = |of: Of, name: &str, all: &[String]| {
             let known = all.iter().any(|other| other == name) || of == Of::Policies && may_come(name, all);
             let all = all.join(", ");
-            if known { Ok(()) } else { Err(of.fault(name, format!("the plan does not have it, only {all}"))) }
+            if known {
+                Ok(())
+            } else {
+                Err(of.own_settings_error(name, format!("the plan does not have it, only {all}")))
+            }
         };
         let well_formed = self.policies.keys().filter(|name| name.parse::<Policy>().is_ok());
         well_formed.into_iter().try_for_each(|name| check(Of::Policies, name, &policies))?;
         self.langs.keys().try_for_each(|name| check(Of::Langs, name, &langs))
     }
 
-    /// Sets what one policy or language has of its own, at `policies.NAME.PATH` or `langs.NAME.PATH`; nothing where a
-    /// path begins otherwise. Names of policies may contain dots.
+    /// Sets a setting of one policy or language, at `policies.NAME.PATH` or `langs.NAME.PATH`; returns `None`
+    /// if the path begins otherwise. Names of policies may contain dots.
     pub(crate) fn set_own(&mut self, path: &str, value: &Value) -> Option<Result<(), PlanError>> {
         let (of, rest) = in_table(path)?;
         let Some((name, inner)) = of.split(rest) else {
-            let (table, changed) = (of.table(), of.changeable().join(", "));
+            let (table, changed) = (of.table_name(), of.changeable_sections().join(", "));
             let reason = format!("write `{table}.NAME.SETTING=VALUE`, with a setting of {changed}");
-            return Some(Err(of.fault(rest, reason)));
+            return Some(Err(of.own_settings_error(rest, reason)));
         };
         let own = match of {
             Of::Policies => self.policies.entry(name.to_string()).or_default(),
             Of::Langs => match name.parse::<FileName>() {
                 Ok(name) => self.langs.entry(name).or_default(),
-                Err(error) => return Some(Err(of.fault(name, error.to_string()))),
+                Err(error) => return Some(Err(of.own_settings_error(name, error.to_string()))),
             },
         };
         if value.is_array() {
             let reason = "it has one value; make the setting an axis for all, or run a sweep for each value";
-            return Some(Err(of.fault(&format!("{name}.{inner}"), reason)));
+            return Some(Err(of.own_settings_error(&format!("{name}.{inner}"), reason)));
         }
-        let mut all = leaves(&*own);
+        let mut all = values_by_path(&*own);
         all.retain(|(known, _)| known != inner);
         all.push((inner.into(), value.clone()));
         *own = all.into_iter().collect();
@@ -206,11 +223,11 @@ impl Plan {
 
     /// Gives up all own values of a setting that becomes an axis.
     pub(crate) fn drop_own(&mut self, path: &str) {
-        without(&mut self.policies, path);
-        without(&mut self.langs, path);
+        remove_path(&mut self.policies, path);
+        remove_path(&mut self.langs, path);
     }
 
-    /// Why a value that was set for one policy or language reaches no cell; none where it does, or was not set for one.
+    /// Why a value that was set for one policy or language reaches no cell; none if it does, or was not set for one.
     pub(crate) fn reaches_no_cell(
         &self,
         path: &str,
@@ -227,9 +244,9 @@ impl Plan {
             return Some(format!("the sweep does not have it, only {}", all.join(", ")));
         }
         let own = match of {
-            Of::Policies => self.policies.get(name).map(leaves),
+            Of::Policies => self.policies.get(name).map(values_by_path),
             Of::Langs => {
-                self.langs.iter().find(|(lang, _)| lang.as_str() == name).map(|(_, own)| leaves(own))
+                self.langs.iter().find(|(lang, _)| lang.as_str() == name).map(|(_, own)| values_by_path(own))
             }
         };
         let kept = own.is_some_and(|own| own.iter().any(|(known, _)| known == inner));
@@ -237,15 +254,15 @@ impl Plan {
     }
 }
 
-/// The table of single policies or languages in which a path lies, and the rest of the path.
+/// Returns the table of single policies or languages that contains a path, and the rest of the path.
 fn in_table(path: &str) -> Option<(Of, &str)> {
     let mut tables = [Of::Policies, Of::Langs].into_iter();
-    tables.find_map(|of| Some((of, path.strip_prefix(of.table())?.strip_prefix('.')?)))
+    tables.find_map(|of| Some((of, path.strip_prefix(of.table_name())?.strip_prefix('.')?)))
 }
 
-fn without<K: Ord>(tables: &mut BTreeMap<K, Stage>, path: &str) {
+fn remove_path<K: Ord>(tables: &mut BTreeMap<K, Stage>, path: &str) {
     for own in tables.values_mut() {
-        *own = leaves(&*own).into_iter().filter(|(known, _)| known != path).collect();
+        *own = values_by_path(&*own).into_iter().filter(|(known, _)| known != path).collect();
     }
     tables.retain(|_, own| !own.is_empty());
 }
@@ -261,7 +278,7 @@ mod tests {
         Plan::parse(&format!("{PLAN}{own}"), "x.toml").expect(own)
     }
 
-    fn rates(plan: &Plan) -> Vec<(String, f64, usize)> {
+    fn rates_by_policy(plan: &Plan) -> Vec<(String, f64, usize)> {
         let cells = plan.expand().expect("cells");
         cells.iter().take(3).map(|s| (s.policy.to_string(), s.optimizer.lr, s.lora.rank)).collect()
     }
@@ -272,12 +289,12 @@ mod tests {
         let cells = |none, lora, blocks| {
             [("none".into(), none, 8), ("none+lora".into(), lora, 4), ("blocks-0.2".into(), blocks, 8)]
         };
-        assert_eq!(rates(&plan), cells(5e-5, 1e-2, 5e-5));
+        assert_eq!(rates_by_policy(&plan), cells(5e-5, 1e-2, 5e-5));
         assert_eq!(plan.expand().expect("cells")[10].optimizer.lr, 1e-2);
         plan.assign("optimizer.lr=1e-4").expect("all others'");
         plan.assign("policies.blocks-0.2.optimizer.lr=1e-3").expect("a name with a dot");
         plan.assign("policies.none+lora.optimizer.lr=2e-2").expect("one that is there");
-        assert_eq!(rates(&plan), cells(1e-4, 2e-2, 1e-3));
+        assert_eq!(rates_by_policy(&plan), cells(1e-4, 2e-2, 1e-3));
         plan.assign("optimizer.lr=[1e-5, 2e-5]").expect("an axis for all");
         assert_eq!(plan.cells().expect("cells").len(), 24);
         assert_eq!(plan.policies.len(), 1, "the rank stays");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::explain::explained;
+use crate::explain::explain_message;
 use crate::settings::set_in;
 use crate::{
     Claim, FileName, PlanError, SCHEMA, SearchSettings, Settings, Stage, Switch, TimingSettings,
@@ -22,16 +22,17 @@ pub struct Plan {
     /// One or two sentences for the report.
     #[serde(default)]
     pub about: String,
-    /// What every report of the plan says under "What to keep in mind"; changes no cell.
+    /// Sentences that every report of the plan prints under "What to keep in mind". They change no cell.
     #[serde(default)]
     pub caveats: Vec<String>,
-    /// True where the data is made up, so that every output says so.
+    /// Whether the data is made up; every output then points it out.
     #[serde(default)]
     pub synthetic: bool,
-    /// Workers at a time where the command line does not say; 0 means as many as are fastest on the machine.
+    /// Number of concurrent workers, unless the command line sets it; 0 means as many as are fastest on the
+    /// machine.
     #[serde(default)]
     pub jobs: usize,
-    /// Where the outputs of constant prefixes are kept; changes no result.
+    /// The place for outputs of constant prefixes. It changes no result.
     #[serde(default)]
     pub prefix_cache: PrefixCache,
     /// How often a running cell writes a checkpoint; changes no result.
@@ -43,7 +44,7 @@ pub struct Plan {
     /// The search for learning rates before the comparison.
     #[serde(default, skip_serializing_if = "SearchSettings::is_default")]
     pub search: SearchSettings,
-    /// The trackers that are told of cells while they train; changes no cell.
+    /// The trackers that receive cells' values during training. They change no cell.
     #[serde(default, skip_serializing_if = "TrackSettings::is_default")]
     pub track: TrackSettings,
     /// Short name to dataset folder, path or `embedded:NAME`.
@@ -54,33 +55,33 @@ pub struct Plan {
     /// What all cells share.
     #[serde(default)]
     pub settings: Settings,
-    /// What single policies have instead, by their names, in the shape of a [`Stage`].
+    /// Settings of single policies, by name, in the form of a [`Stage`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub policies: BTreeMap<String, Stage>,
-    /// What single languages have instead, in the same shape.
+    /// Settings of single languages, in the same form.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub langs: BTreeMap<FileName, Stage>,
-    /// What the cells should decide; changes no cell.
+    /// The claims that the cells should decide. They change no cell.
     #[serde(default)]
     pub claims: Vec<Claim>,
     /// How policies are judged; changes no cell.
     #[serde(default, skip_serializing_if = "VerdictRule::is_default")]
     pub verdict: VerdictRule,
-    /// A [`Reference`](crate::Reference): published figures to set beside the sweep's, as a path relative to the
-    /// plan's file; empty means none. Changes no cell.
+    /// A [`Reference`](crate::Reference): published figures to compare with the sweep's, as a path relative to
+    /// the plan's file; empty means none. It changes no cell.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reference: String,
 }
 
-/// The prefix cache: where the embeddings and the lowest blocks are frozen and nothing is dropped
-/// in them, their output is computed once and read by all epochs and cells.
+/// The prefix cache: if the embeddings and the lowest blocks are frozen without dropout, their output is
+/// computed once and read by all epochs and cells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PrefixCache {
-    /// Whether it is used where it can be.
+    /// Whether it is used if it can be.
     pub enabled: Switch,
-    /// MiB that a worker keeps in memory, all splits together. What does not fit, and everything where
-    /// several workers share it, goes into a file in the sweep's folder.
+    /// MiB that a worker keeps in memory, for all splits together. Outputs that do not fit, and all outputs
+    /// shared by several workers, are written to a file in the sweep's folder.
     pub memory_mib: u64,
     /// Whether the files stay when the sweep is done.
     pub keep: Switch,
@@ -96,7 +97,7 @@ pub struct Checkpoints {
     pub minutes: f64,
 }
 
-/// How a report judges policies against the one that freezes nothing.
+/// The rule by which a report compares policies with the policy that freezes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct VerdictRule {
@@ -119,7 +120,7 @@ impl VerdictRule {
 pub struct Margin(f64);
 
 impl Margin {
-    /// The margin in points.
+    /// Returns the margin in points.
     #[must_use]
     pub const fn points(self) -> f64 {
         self.0
@@ -180,14 +181,14 @@ impl Plan {
     pub fn parse(text: &str, path: &str) -> Result<Self, PlanError> {
         let mut plan: Self = toml::from_str(text).map_err(|error| PlanError::Syntax {
             path: path.into(),
-            reason: explained(error.to_string().trim_end(), SCHEMA),
+            reason: explain_message(error.to_string().trim_end(), SCHEMA),
         })?;
         if plan.schema != SCHEMA {
             return Err(PlanError::Schema { path: path.into(), found: plan.schema });
         }
         claim_check::check(&plan.claims, &plan.settings, &plan.grid, &plan.treebanks)?;
         plan.check_own_are_compared()?;
-        // What is embedded is made up.
+        // Embedded data is synthetic.
         plan.synthetic |= plan.treebanks.values().any(|place| place.starts_with("embedded:"));
         Ok(plan)
     }
@@ -197,13 +198,13 @@ impl Plan {
         self.grid.insert(axis.into(), values.into_iter().map(Into::into).collect());
     }
 
-    /// Applies an override such as `data.first=2500`; an axis of that name is given up for it.
-    /// A list, as in `optimizer.lr=[1e-5, 5e-5]`, becomes an axis, for which own values of policies and languages are given up.
-    /// `policies.none+lora.optimizer.lr=1e-3` and `langs.id.data.cut_dev=0.1` set what one has of its own, `search.seed=7` a
-    /// setting of the search for learning rates.
+    /// Applies an override such as `data.first=2500`; it replaces an axis of that name. A list, as in
+    /// `optimizer.lr=[1e-5, 5e-5]`, becomes an axis, which replaces values of single policies and languages.
+    /// `policies.none+lora.optimizer.lr=1e-3` and `langs.id.data.cut_dev=0.1` set values of one policy or
+    /// language, `search.seed=7` a setting of the search for learning rates.
     ///
     /// # Errors
-    /// Where the text is no assignment, or the path or value does not fit.
+    /// If the text is not an assignment, or the path or value does not fit.
     pub fn assign(&mut self, text: &str) -> Result<(), PlanError> {
         let Some((path, value)) = text.split_once('=') else {
             return Err(PlanError::NotAnAssignment { text: text.into() });
@@ -225,7 +226,7 @@ impl Plan {
     }
 }
 
-/// A command-line value: TOML where it is TOML, else a string.
+/// Returns a command-line value: TOML if it is TOML, else a string.
 ///
 /// # Errors
 /// If it is several lines that are not one value, such as a list over lines: all but the first would be lost.

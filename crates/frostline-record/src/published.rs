@@ -8,23 +8,23 @@ use serde_json::Value;
 
 use crate::{Cell, Input, Plan, Record, SavedFiles, StoredFile, Sweep, TrackSettings, sha256};
 
-/// What stands in the place of a word.
+/// The replacement of a word.
 const NO_WORD: &str = "_";
 
-/// What a published record says of a cell that failed: the message may quote data and paths.
+/// The message of a failed cell in a published record; the original may quote data and paths.
 const FAILED: &str = "it failed; the sweep's own folder says why";
 
 impl StoredFile {
-    /// The SHA-256 of the bytes that should be beside the record: of the copy without words where there is one.
+    /// Returns the SHA-256 of the file next to the record: of the copy without words if there is one.
     #[must_use]
     pub fn here(&self) -> &str {
         self.without_words.as_deref().unwrap_or(&self.sha256)
     }
 
-    /// The text of this file of predictions without words, whose digest is noted here.
+    /// Returns the text of this file of predictions without words, whose digest is noted here.
     ///
     /// # Errors
-    /// Where the text is not this file's, or is no file of predictions: the reason.
+    /// If the text is not this file's, or is no file of predictions: the reason.
     pub fn remove_words(&mut self, text: &str) -> Result<String, String> {
         if sha256(text.as_bytes()) != *self.here() {
             return Err("its bytes are not those that the record names".into());
@@ -58,13 +58,13 @@ fn without_words(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// The paths that a sweep's settings name, each with what stands for it once published: its last name, with a number if
-/// several have the same.
+/// The paths in a sweep's settings, each with its replacement after publication: its last name, with a number
+/// if several are equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places(Vec<(String, String)>);
 
 impl Places {
-    fn of<'a>(named: impl Iterator<Item = &'a str>) -> Self {
+    fn collect_names<'a>(named: impl Iterator<Item = &'a str>) -> Self {
         let all: BTreeSet<&str> = named.filter(|place| is_place(place)).collect();
         let mut taken = BTreeSet::new();
         let mut found: Vec<_> = all
@@ -83,29 +83,29 @@ impl Places {
         Self(found)
     }
 
-    /// The same value without them, and without any other path in a text of it.
+    /// Returns the value without these paths, and without any other path in its texts.
     fn hidden_in<T: Serialize + DeserializeOwned>(&self, value: T) -> T {
         let mut plain = serde_json::to_value(value).expect("plain data always serialises");
-        self.hide(&mut plain);
+        self.hide_places(&mut plain);
         serde_json::from_value(plain).expect("texts are as good as other texts")
     }
 
-    fn hide(&self, value: &mut Value) {
+    fn hide_places(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
                 for (place, short) in &self.0 {
-                    *text = replaced(text, place, short);
+                    *text = replace_whole_name(text, place, short);
                 }
                 *text = without_paths(text);
             }
-            Value::Array(values) => values.iter_mut().for_each(|value| self.hide(value)),
-            Value::Object(values) => values.values_mut().for_each(|value| self.hide(value)),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.hide_places(value)),
+            Value::Object(values) => values.values_mut().for_each(|value| self.hide_places(value)),
             _ => {}
         }
     }
 }
 
-/// Whether the name of an encoder or a dataset is a path. `OWNER/NAME` is a name, as hubs have them.
+/// Returns whether the name of an encoder or a dataset is a path. `OWNER/NAME` is a name, as hubs have them.
 fn is_place(name: &str) -> bool {
     let parts = || name.split(['/', '\\']);
     !name.starts_with("embedded:")
@@ -115,7 +115,7 @@ fn is_place(name: &str) -> bool {
             || parts().any(|part| part == ".."))
 }
 
-/// Whether a word begins as paths do: at a root, in the user's folder, here or above, or on a drive.
+/// Returns whether a word begins as paths do: at a root, in the user's folder, here or above, or on a drive.
 fn begins_as_path(word: &str) -> bool {
     let drive = |word: &str| {
         let bytes = word.as_bytes();
@@ -127,19 +127,19 @@ fn begins_as_path(word: &str) -> bool {
         || drive(word)
 }
 
-/// The last name of a path; nothing if it has none.
+/// Returns the last name of a path; nothing if it has none.
 fn last_name(path: &str) -> Option<&str> {
     let mut names = path.rsplit(['/', '\\']).filter(|name| !matches!(*name, "" | "." | ".." | "~"));
     names.next().filter(|name| !name.ends_with(':'))
 }
 
-/// The text with each word that is a path cut to its last name.
+/// Returns the text with each word that is a path cut to its last name.
 fn without_paths(text: &str) -> String {
     let is_border = |sign: char| sign.is_whitespace() || "\"'`=,;()[]{}<>|".contains(sign);
     let mut out = String::new();
     for piece in text.split_inclusive(is_border) {
         let word = piece.trim_end_matches(is_border);
-        // What is behind a colon may be a path, as in `file:/data/me/x` or `scores of dev:/data/me/x`.
+        // The text after a colon may be a path, as in `file:/data/me/x` or `scores of dev:/data/me/x`.
         let is_address = word.contains("://") && !word.starts_with("file:");
         let colon = word
             .find(':')
@@ -154,7 +154,7 @@ fn without_paths(text: &str) -> String {
     out
 }
 
-/// As many of the last names of each path as tell it apart from the others.
+/// Returns as many of the last names of each path as distinguish it from the others.
 #[must_use]
 pub fn shortened<'a>(paths: &BTreeSet<&'a str>) -> BTreeMap<&'a str, String> {
     let names = |path: &'a str| path.split(['/', '\\']).filter(|name| !name.is_empty()).collect::<Vec<_>>();
@@ -168,8 +168,8 @@ pub fn shortened<'a>(paths: &BTreeSet<&'a str>) -> BTreeMap<&'a str, String> {
     paths.iter().map(|path| (*path, short(path))).collect()
 }
 
-/// The text with another place wherever this one stands as a whole, or with something below it.
-fn replaced(text: &str, place: &str, short: &str) -> String {
+/// Returns the text with every occurrence of a path replaced, alone or followed by a subpath.
+fn replace_whole_name(text: &str, place: &str, short: &str) -> String {
     let is_of_name = |sign: char| sign.is_alphanumeric() || "._-".contains(sign);
     let (mut out, mut from) = (String::new(), 0);
     for (at, found) in text.match_indices(place) {
@@ -185,7 +185,7 @@ fn replaced(text: &str, place: &str, short: &str) -> String {
 }
 
 impl Sweep {
-    /// The paths that the plan and the cells name.
+    /// Returns the paths that the plan and the cells name.
     #[must_use]
     pub fn places(&self) -> Places {
         let Plan { treebanks, reference, settings, grid, policies, langs, .. } = &self.plan;
@@ -193,10 +193,10 @@ impl Sweep {
         let own = policies.values().chain(langs.values()).filter_map(|stage| stage.get("encoder.name"));
         let axis = grid.get("encoder.name").into_iter().flatten().chain(own).filter_map(toml::Value::as_str);
         let named = treebanks.values().map(String::as_str).chain([reference.as_str()]).chain(axis);
-        Places::of(named.chain(encoders.map(|settings| settings.encoder.name.as_str())))
+        Places::collect_names(named.chain(encoders.map(|settings| settings.encoder.name.as_str())))
     }
 
-    /// The sweep without places on this machine, and without the trackers that it was reported to.
+    /// Returns the sweep without places on this machine, and without the trackers that it was reported to.
     #[must_use]
     pub fn published(mut self) -> Self {
         let places = self.places();
@@ -208,12 +208,12 @@ impl Sweep {
 }
 
 impl Record {
-    /// The record without words, saved models, names of nodes, and places on this machine: those of its inputs, and those that its
-    /// sweep's settings name. `text` reads a file beside the record;
-    /// the files of predictions that belong beside the new record are returned with their names.
+    /// Returns the record without words, saved models, names of nodes, and paths on this machine, which come
+    /// from its inputs and the sweep's settings. `text` reads a file next to the record. The files of
+    /// predictions that belong next to the new record are returned with their names.
     ///
     /// # Errors
-    /// Names a file of predictions that is not there, or is not what the record says.
+    /// If a file of predictions is missing or differs from the record; the error names it.
     pub fn published(
         mut self,
         places: &Places,
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn places_that_settings_name_are_told_apart() {
-        let places = Places::of(
+        let places = Places::collect_names(
             ["/mnt/a/enc", "/mnt/b/enc", "/data/UD_X", "/data/UD_X/new", "UD_Y", "../UD_Z", "/", "hub/name"]
                 .into_iter(),
         );

@@ -1,12 +1,12 @@
-//! Records: what a cell found, split into what must repeat bit for bit and what cannot.
+//! Records: the results of a cell, split into results that must repeat bit for bit and values that cannot.
 //!
 //! # To add a stored quantity
 //!
 //! (a word's probability, say). Measured in `crates/frostline-train/src/evaluate.rs` or its callers, kept in
 //! `WordOutcome` (`crates/frostline-score/src/tally.rs`) or a record's type
 //! (`crates/frostline-record/src/record.rs`), written by `crates/frostline-cell/src/outcome.rs`, read by
-//! `crates/frostline-report/src/study/`, described in `docs/records.md`. Files that would mean something else than
-//! before raise `SCHEMA`.
+//! `crates/frostline-report/src/study/`, described in `docs/records.md`. If a file's meaning changes, increment
+//! `SCHEMA`.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +20,14 @@ use crate::{Baseline, Cell, EncoderFacts, Load, Precision, SavedFiles, Score, Ta
 pub struct Record {
     /// [`crate::SCHEMA`].
     pub schema: u32,
-    /// What was run.
+    /// The cell that was run.
     pub cell: Cell,
-    /// What was found: equal bit for bit when the same binary repeats the cell on the same
-    /// instruction set. Missing where the cell failed.
+    /// The results, equal bit for bit when the same binary repeats the cell on the same instruction set.
+    /// Missing if the cell failed.
     pub result: Option<Outcome>,
-    /// How long it took: never equal twice. Missing where the cell failed.
+    /// The times, which never repeat exactly. Missing if the cell failed.
     pub timing: Option<Timing>,
-    /// Who made it, on what.
+    /// The program and machine that made the record.
     pub made_by: MadeBy,
     /// Why the cell failed, in words.
     pub error: Option<String>,
@@ -39,12 +39,12 @@ pub struct Record {
 pub struct Outcome {
     /// The task whose scores are the headline.
     pub headline: String,
-    /// What each task has learned from, the headline's too.
+    /// The data of each task, including the headline.
     pub tasks: BTreeMap<String, TaskFacts>,
-    /// What the encoder is; missing in records of before it was noted.
+    /// The encoder; missing in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoder: Option<EncoderFacts>,
-    /// What a training step of the last stage was predicted to cost.
+    /// The predicted cost of a training step of the last stage.
     pub cost: Cost,
     /// Optimiser steps taken, in all stages.
     pub steps: u64,
@@ -52,15 +52,14 @@ pub struct Outcome {
     pub epochs: Vec<EpochRow>,
     /// Mean train loss over each stretch of `train.log_every` steps.
     pub train_loss: Vec<LossPoint>,
-    /// Dev after every `eval.every_steps` steps, of all stages; empty where only epochs are scored.
+    /// Dev after every `eval.every_steps` steps, of all stages; empty if only epochs are scored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dev_points: Vec<DevPoint>,
-    /// By task, then by name: what is reached without training the encoder. Empty with
-    /// `eval.baselines = "off"`.
+    /// Scores without training the encoder, by task, then by name. Empty with `eval.baselines = "off"`.
     pub baselines: BTreeMap<String, BTreeMap<String, Baseline>>,
-    /// What each stage led to; at least one.
+    /// The outcome of each stage; at least one.
     pub stages: Vec<StageOutcome>,
-    /// How far the encoder is from where it started, with `save.changes`: the embeddings, then each
+    /// The change of the encoder from its starting weights, with `save.changes`: the embeddings, then each
     /// block.
     pub changes: Vec<Change>,
     /// The models and features in the cell's folder.
@@ -68,7 +67,7 @@ pub struct Outcome {
     pub files: SavedFiles,
 }
 
-/// How far a part of the encoder is from where it started.
+/// The change of a part of the encoder from its starting weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -80,27 +79,28 @@ pub struct Change {
     pub cka: f64,
 }
 
-/// What a stage led to: the parameters of its selected epoch, with which the next one starts.
+/// The outcome of a stage: the parameters of its selected epoch, with which the next stage starts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StageOutcome {
-    /// Its name.
+    /// The name of the stage.
     pub name: String,
-    /// What was frozen to its end.
+    /// The policy at its end.
     pub policy: String,
     /// Parameters, learning and frozen, at its end.
     pub accounts: Accounts,
     /// Optimiser steps taken in it.
     pub steps: u64,
-    /// Its selected epoch, counted from 1 over all stages; where it had none, the last one before.
+    /// The selected epoch, counted from 1 over all stages; if the stage had none, the last one before.
     pub selected_epoch: u32,
     /// Scores and predictions, by task.
     pub tasks: BTreeMap<String, TaskOutcome>,
     /// Whether frozen parameters stayed and trainable ones moved, from its start.
     pub freezing: FreezeCheck,
-    /// What froze during the stage, from the input up, where the policy is adaptive.
+    /// The groups that froze during the stage, from the input up, if the policy is adaptive.
     pub settled: Vec<Settled>,
-    /// Its last epoch, counted from 1 over all stages, where `train.patience` ended the stage before `train.epochs`.
+    /// The last epoch, counted from 1 over all stages, if `train.patience` ended the stage before
+    /// `train.epochs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_early: Option<u32>,
 }
@@ -115,7 +115,7 @@ pub struct Settled {
     pub step: u64,
 }
 
-/// Scores of a task, by split: `dev`, and `test` where it was asked for.
+/// Scores of a task, by split: `dev`, and `test` if it was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskOutcome {
@@ -126,28 +126,28 @@ pub struct TaskOutcome {
 }
 
 impl Outcome {
-    /// The last stage: the cell's result.
+    /// Returns the last stage: the cell's result.
     ///
     /// # Panics
-    /// Where there is no stage, which no runner writes.
+    /// If there is no stage, which no runner writes.
     #[must_use]
     pub fn last(&self) -> &StageOutcome {
         self.stages.last().expect("a cell has at least one stage")
     }
 
-    /// The headline task's scores at the end, by split.
+    /// Returns the headline task's scores at the end, by split.
     #[must_use]
     pub fn scores(&self) -> &BTreeMap<String, Score> {
         &self.last().tasks[&self.headline].scores
     }
 
-    /// The predictions behind [`Outcome::scores`].
+    /// Returns the predictions behind [`Outcome::scores`].
     #[must_use]
     pub fn predictions(&self) -> &BTreeMap<String, StoredFile> {
         &self.last().tasks[&self.headline].predictions
     }
 
-    /// The headline task's data and tags.
+    /// Returns the headline task's data and tags.
     #[must_use]
     pub fn facts(&self) -> &TaskFacts {
         &self.tasks[&self.headline]
@@ -160,13 +160,13 @@ impl Outcome {
     }
 }
 
-/// How many parameters learn.
+/// Numbers of all and of trainable parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accounts {
     /// All parameters of encoder and head.
     pub total: u64,
-    /// Those that learn.
+    /// Number of trainable parameters.
     pub trainable: u64,
     /// Per group (`embeddings`, `block 0`, ..., `head`): all and learning.
     pub groups: Vec<AccountRow>,
@@ -180,7 +180,7 @@ pub struct AccountRow {
     pub group: String,
     /// Parameters in it.
     pub total: u64,
-    /// Those that learn.
+    /// Number of trainable parameters.
     pub trainable: u64,
 }
 
@@ -194,7 +194,7 @@ pub struct Cost {
     pub gflop_per_step: f64,
     /// How many times as fast a step should be as with the policy `none` on the same data.
     pub predicted_speedup: f64,
-    /// The same where the constant prefix is read instead of computed; equal where there is none.
+    /// The predicted speed-up if the constant prefix is read instead of computed; equal if there is none.
     pub predicted_speedup_cached: f64,
     /// Subwords of a step.
     pub subwords_per_step: f64,
@@ -204,29 +204,29 @@ pub struct Cost {
     pub speaking_per_step: f64,
     /// Rows that the trained word table carries.
     pub word_rows: u64,
-    /// What a step on the longest sentences should keep in memory; missing in records of before it was counted.
+    /// The predicted memory of a step on the longest sentences; missing in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<PredictedMemory>,
 }
 
-/// What a training step should keep in memory besides the model and the data, counted from shapes.
+/// The predicted memory of a training step in addition to the model and the data, counted from shapes.
 ///
 /// # Units
 /// Bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PredictedMemory {
-    /// Gradients of what learns.
+    /// Gradients of trainable parameters.
     pub gradients: u64,
-    /// AdamW's two moments of what learns.
+    /// AdamW's two moments of trainable parameters.
     pub moments: u64,
-    /// Activations that backward needs; with `train.accumulate` those of a part of a step, or a second set of gradients where that
-    /// is more.
+    /// Activations that backward needs; with `train.accumulate`, activations of a part of a step, or a second
+    /// set of gradients if it is larger.
     pub activations: u64,
 }
 
 impl PredictedMemory {
-    /// All of it.
+    /// Returns all of it.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.gradients + self.moments + self.activations
@@ -239,7 +239,7 @@ impl PredictedMemory {
 pub struct EpochRow {
     /// Counted from 1, over all stages.
     pub epoch: u32,
-    /// Its stage, counted from 1.
+    /// The stage, counted from 1.
     pub stage: u32,
     /// Optimiser steps taken so far.
     pub step: u64,
@@ -252,19 +252,19 @@ pub struct EpochRow {
     /// F1 of each label that its gold or its predictions have, in [0, 1].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dev_f1: BTreeMap<String, f64>,
-    /// That of every other task.
+    /// The score of every other task.
     pub others: BTreeMap<String, Score>,
 }
 
 impl EpochRow {
-    /// The mean of the labels' F1; nothing in records of before it was counted.
+    /// Returns the mean of the labels' F1; nothing in records of before it was counted.
     #[must_use]
     pub fn dev_macro_f1(&self) -> Option<f64> {
         let labels = self.dev_f1.len();
         (labels > 0).then(|| self.dev_f1.values().sum::<f64>() / labels as f64)
     }
 
-    /// F1 of the positive label: of two labels, the last in the order of the alphabet. Nothing where there are others.
+    /// F1 of the positive label: of two labels, the last in the order of the alphabet. Nothing if there are others.
     #[must_use]
     pub fn dev_positive_f1(&self) -> Option<f64> {
         self.dev_f1.last_key_value().filter(|_| self.dev_f1.len() == 2).map(|(_, f1)| *f1)
@@ -289,7 +289,7 @@ pub struct LossPoint {
 pub struct DevPoint {
     /// Optimiser steps taken so far, in all stages.
     pub step: u64,
-    /// The epoch in which it lies, counted from 1 over all stages.
+    /// The epoch of the point, counted from 1 over all stages.
     pub epoch: u32,
     /// The headline task's dev split.
     pub dev: Score,
@@ -298,21 +298,21 @@ pub struct DevPoint {
     pub others: BTreeMap<String, Score>,
 }
 
-/// A file beside the record.
+/// A file next to the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredFile {
-    /// Its name in the cell's folder.
+    /// The file's name in the cell's folder.
     pub file: String,
     /// SHA-256 of its bytes.
     pub sha256: String,
-    /// In a published record: SHA-256 of the copy without words that lies beside it instead.
+    /// In a published record: SHA-256 of the copy without words, which is next to the record instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_words: Option<String>,
 }
 
 impl StoredFile {
-    /// A file with these bytes.
+    /// Returns a file with these bytes.
     #[must_use]
     pub fn new(file: impl Into<String>, bytes: &[u8]) -> Self {
         Self { file: file.into(), sha256: sha256(bytes), without_words: None }
@@ -341,8 +341,7 @@ pub struct Timing {
     pub train_ms: f64,
     /// Scoring splits, in milliseconds.
     pub eval_ms: f64,
-    /// Fitting and scoring baselines, or finding those of an earlier cell, in milliseconds; part of no
-    /// step.
+    /// Fitting and scoring baselines, or finding an earlier cell's baselines, in milliseconds; part of no step.
     pub baselines_ms: f64,
     /// The whole cell, in milliseconds.
     pub total_ms: f64,
@@ -359,22 +358,22 @@ pub struct Timing {
     pub epochs: Vec<EpochTiming>,
     /// Whether a constant prefix was computed once and read.
     pub prefix: PrefixUse,
-    /// Peak resident memory of the worker so far, in MiB; 0 where the system does not report it.
+    /// Peak resident memory of the worker so far, in MiB; 0 if the system does not report it.
     pub peak_rss_mib: f64,
     /// How busy the machine was with other work; missing in records of before it was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
-    /// What a mean step was predicted to take on this machine, in milliseconds; missing where no steps were timed for that
-    /// before.
+    /// The predicted time of a mean step on this machine, in milliseconds; missing if no steps were timed for
+    /// the prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_step_ms: Option<f64>,
 }
 
-/// What became of a cell's constant prefix: embeddings and lowest blocks that never change.
+/// The use of a cell's constant prefix: embeddings and lowest blocks that never change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrefixUse {
-    /// Its blocks; 0 also where only the embeddings are frozen.
+    /// Number of its blocks; 0 also if only the embeddings are frozen.
     pub blocks: u32,
     /// Whether it was read.
     pub state: PrefixState,
@@ -389,9 +388,9 @@ pub enum PrefixState {
     /// The policy leaves no constant prefix.
     #[default]
     None,
-    /// It could have been, but dropout acts in it; `dropout.frozen = "off"` lifts that.
+    /// The prefix could have been read, but dropout acts in it; `dropout.frozen = "off"` changes this.
     DropoutActs,
-    /// It could have been, but the plan or the runner's caller wants no cache.
+    /// The prefix could have been read, but the plan or the runner's caller disabled the cache.
     SwitchedOff,
     /// This cell computed it.
     Computed,
@@ -400,13 +399,13 @@ pub enum PrefixState {
 }
 
 impl PrefixState {
-    /// Whether steps read the prefix instead of computing it.
+    /// Returns whether steps read the prefix instead of computing it.
     #[must_use]
     pub const fn is_read(self) -> bool {
         matches!(self, Self::Computed | Self::Shared)
     }
 
-    /// Its name on disk.
+    /// Returns the name on disk.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -429,7 +428,7 @@ pub struct EpochTiming {
     pub eval_ms: f64,
 }
 
-/// Who made a record, on what.
+/// The program and machine that made a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MadeBy {
@@ -437,22 +436,23 @@ pub struct MadeBy {
     pub version: String,
     /// Hash of the code that computes results.
     pub code: String,
-    /// Git revision with `+` where the tree had changes; empty outside a checkout.
+    /// Git revision with `+` if the tree had changes; empty outside a checkout.
     pub revision: String,
     /// `flex`, `amx`, `ndarray`, `cuda` or `wgpu`.
     pub backend: String,
     /// The device in words: a processor's or GPU's name.
     pub device: String,
-    /// The instruction set the kernels ran on: `avx512`, `avx2`, `portable`, `gpu`, `stock`; then the precisions whose products
-    /// are native, as in `avx512+bf16`. [`Self::computes_in`] says what others are computed in.
+    /// The instruction set the kernels ran on: `avx512`, `avx2`, `portable`, `gpu`, `stock`; then the
+    /// precisions whose products are native, as in `avx512+bf16`. [`Self::computes_in`] returns the precision
+    /// used for others.
     pub isa: String,
-    /// Where the result repeats bit for bit.
+    /// The machines on which the result repeats bit for bit.
     #[serde(default, skip_serializing_if = "Bits::is_default")]
     pub bits: Bits,
     /// Threads of the worker.
     pub threads: usize,
-    /// The name of the machine among others, as a cluster or the system calls it; empty where neither does, and in records
-    /// of before it was noted. In a published record a stand-in that is the same for the same name.
+    /// The machine's name in a cluster or in the system; empty if it has none, and in older records. In a
+    /// published record it is a replacement that is the same for the same name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub node: String,
 }
@@ -474,11 +474,11 @@ impl Bits {
     }
 }
 
-/// How the stand-in for a node's name begins.
+/// The prefix of a node name's replacement.
 const STAND_IN: &str = "unnamed-";
 
 impl MadeBy {
-    /// Puts a stand-in in the place of the node's name, the same for the same name.
+    /// Replaces the node's name, by the same text for the same name.
     pub(crate) fn forget_node(&mut self) {
         if !self.node.is_empty() && !self.node.starts_with(STAND_IN) {
             self.node =
@@ -486,14 +486,14 @@ impl MadeBy {
         }
     }
 
-    /// Whether it computed on a GPU, so that the memory of its process is not the memory of its steps.
+    /// Returns whether it computed on a GPU, so that the memory of its process is not the memory of its steps.
     #[must_use]
     pub fn on_gpu(&self) -> bool {
         self.isa.starts_with("gpu")
     }
 
-    /// What a cell that asks for this precision was computed in by this maker. Where bits are reproducible, products of bf16
-    /// are computed even without an instruction for them; elsewhere such cells compute in f32.
+    /// Returns the precision in which this maker computes a cell with this setting. If bits are reproducible,
+    /// products of bf16 are computed even without an instruction for them; otherwise such cells compute in f32.
     #[must_use]
     pub fn computes_in(&self, asked: Precision) -> Precision {
         let emulated = self.bits == Bits::Reproducible && asked == Precision::Bf16;

@@ -1,4 +1,4 @@
-//! What a record must be beyond its types, so that nothing that reads it has to doubt it.
+//! Checks of a record beyond its types, so that every reader can rely on it.
 
 use std::path::{Component, Path};
 
@@ -35,10 +35,10 @@ impl Record {
 }
 
 impl Cell {
-    /// Checks what every cell has, in a record and in a sweep.
+    /// Checks the parts of every cell, in a record and in a sweep.
     ///
     /// # Errors
-    /// Names what does not fit.
+    /// If a part does not fit; the error names it.
     pub(crate) fn check(&self) -> Result<(), String> {
         let id = &self.id;
         if id.len() != 16 || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -48,7 +48,7 @@ impl Cell {
     }
 }
 
-/// The first number that is too large, as it is written.
+/// Returns the first number that is too large, as it is written.
 pub(crate) fn too_large(value: &Value) -> Option<String> {
     match value {
         Value::Number(number) => {
@@ -134,7 +134,9 @@ fn check_accounts(accounts: &Accounts) -> Result<(), String> {
     let mut all = groups.chain([("all groups", accounts.trainable, accounts.total)]);
     match all.find(|(_, trainable, total)| trainable > total) {
         None => Ok(()),
-        Some((group, trainable, total)) => Err(format!("{trainable} of {total} parameters learn in {group}")),
+        Some((group, trainable, total)) => {
+            Err(format!("{trainable} of {total} parameters are trainable in {group}"))
+        }
     }
 }
 
@@ -193,7 +195,7 @@ fn check_file(stored: &StoredFile) -> Result<(), String> {
     if plain && !file.contains(['/', '\\']) && !file.contains(char::is_control) {
         return Ok(());
     }
-    Err(format!("its predictions lie in {file:?}, which is not a file of the cell's folder"))
+    Err(format!("its predictions are in {file:?}, which is not a file of the cell's folder"))
 }
 
 #[cfg(test)]

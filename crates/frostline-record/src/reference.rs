@@ -1,13 +1,13 @@
-//! Published figures that a report sets beside a sweep's own: which study they are from, with which settings it
-//! ran, and what each number is.
+//! Published figures that a report compares with a sweep's: their study, its settings, and the meaning of each
+//! number.
 //!
 //! A plan names such a file with `reference = "PATH"`. It changes no cell; `sweep.json` keeps it whole, so that a
 //! report can be written again without the plan's folder.
 //!
 //! # To add published figures of another paper
 //!
-//! A TOML file as in `configs/references/`, named by a plan with `reference`; `docs/records.md#references` explains
-//! its keys. No code. A kind of figure that no reference has yet is a field of `PublishedRun` in
+//! A TOML file as in `configs/references/`, named by a plan with `reference`; `docs/records.md#references`
+//! explains its keys. No code is needed. A new kind of figure is a field of `PublishedRun` in
 //! `crates/frostline-record/src/reference.rs` and a column in `crates/frostline-report/src/topics/reference/`.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::explain::explained;
-use crate::paths::leaves;
+use crate::explain::explain_message;
+use crate::paths::values_by_path;
 use crate::{Plan, PlanError, Settings};
 
 /// The version of a reference file's shape.
@@ -30,42 +30,42 @@ pub struct Reference {
     pub schema: u32,
     /// One word for it in tables and sentences, such as `study`.
     pub name: String,
-    /// Title, and where the figures were taken from, as a reader would cite them.
+    /// Title and source of the figures, as in a citation.
     pub citation: String,
     /// A paragraph or more for the reader of the comparison, as Markdown.
     pub about: String,
-    /// What its figures are compared with.
+    /// The accuracy with which the figures are compared.
     #[serde(default)]
     pub compare: CompareWith,
     /// Which words its accuracies count.
     #[serde(default)]
     pub counts: Counted,
-    /// What each kind of figure is where its name alone does not tell, by the figure's name.
+    /// Explanations of figures whose names are not clear, by the figure's name.
     #[serde(default)]
     pub defined: BTreeMap<String, String>,
-    /// The seeds that it ran; empty where it does not say.
+    /// The study's seeds; empty if unknown.
     #[serde(default)]
     pub seeds: Vec<u64>,
-    /// What holds for settings that are not listed.
+    /// The values of settings that are not listed.
     #[serde(default)]
     pub unlisted: Unlisted,
-    /// Its settings, in the same tables as a plan's `[settings]`.
+    /// The study's settings, in the same tables as a plan's `[settings]`.
     #[serde(default)]
     pub settings: toml::Table,
-    /// What else a reader of the differences should know, as Markdown.
+    /// Further notes about the differences, as Markdown.
     #[serde(default)]
     pub remarks: String,
-    /// Where its text differs from its own figures: one sentence each, as Markdown.
+    /// If its text differs from its own figures: one sentence each, as Markdown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub text_differs: Vec<String>,
     /// All parameters of its model.
     #[serde(default)]
     pub total_parameters: Option<u64>,
-    /// Its results by the short name that plans give a dataset.
+    /// The study's results by the short name of a dataset in plans.
     pub lang: BTreeMap<String, ReferenceData>,
 }
 
-/// What a study's figures are compared with.
+/// The accuracy with which a study's figures are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CompareWith {
@@ -87,14 +87,14 @@ pub enum Counted {
     LabelPositions,
 }
 
-/// What holds for settings that a reference does not list.
+/// The values of settings that a reference does not list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unlisted {
-    /// The study does not say.
+    /// The values are unknown.
     #[default]
     Unknown,
-    /// They are Frostline's defaults.
+    /// The values are Frostline's defaults.
     Defaults,
 }
 
@@ -102,10 +102,10 @@ pub enum Unlisted {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceData {
-    /// The name of the treebank or dataset, found in the place that a plan gives; not compared where it is absent.
+    /// The name of the treebank or dataset, found in the place that a plan gives; not compared if it is absent.
     #[serde(default)]
     pub treebank: Option<String>,
-    /// What was labelled, as a task's `labels`: only such headlines are compared.
+    /// The labels, as a task's `labels`: only headlines with these labels are compared.
     pub labels: String,
     /// Sentences that were learned from.
     #[serde(default)]
@@ -121,7 +121,7 @@ pub struct ReferenceData {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PublishedRun {
-    /// What tables call it; empty means the policy's name.
+    /// The name in tables; empty means the policy's name.
     pub called: String,
     /// Accuracy on dev after each epoch.
     pub dev_accuracy: Vec<f64>,
@@ -137,7 +137,7 @@ pub struct PublishedRun {
     pub test_f1: Option<f64>,
     /// Counts on test: a row per gold label, a column per predicted one, in the order of `labels`.
     pub confusion: Vec<Vec<u64>>,
-    /// What rows and columns of `confusion` are.
+    /// The labels of rows and columns of `confusion`.
     pub labels: Vec<String>,
     /// Parameters that learned.
     pub trainable: Option<u64>,
@@ -173,7 +173,7 @@ const FIGURES: [&str; 12] = [
     "steps_per_s",
 ];
 
-/// What can be wrong with a reference file.
+/// Errors of reference files.
 #[derive(Debug, thiserror::Error)]
 pub enum ReferenceError {
     /// The file cannot be read.
@@ -210,7 +210,7 @@ pub enum ReferenceError {
     Setting {
         /// The file's path.
         path: String,
-        /// What is wrong with it.
+        /// The fault.
         source: PlanError,
     },
     /// An explanation of a figure that does not exist.
@@ -246,7 +246,7 @@ impl Reference {
     pub fn parse(text: &str, path: &str) -> Result<Self, ReferenceError> {
         let reference: Self = toml::from_str(text).map_err(|error| ReferenceError::Syntax {
             path: path.into(),
-            reason: explained(error.to_string().trim_end(), REFERENCE_SCHEMA),
+            reason: explain_message(error.to_string().trim_end(), REFERENCE_SCHEMA),
         })?;
         if reference.schema != REFERENCE_SCHEMA {
             return Err(ReferenceError::Schema { path: path.into(), found: reference.schema });
@@ -259,10 +259,10 @@ impl Reference {
         Ok(reference)
     }
 
-    /// Reads the reference that a plan names, if it names one. `plan_path` is where the plan was read.
+    /// Reads the reference that a plan names, if any. `plan_path` is the path of the plan.
     ///
     /// # Errors
-    /// A file that cannot be read, and all of [`Reference::parse`].
+    /// If the file cannot be read, and all errors of [`Reference::parse`].
     pub fn of_plan(plan: &Plan, plan_path: &Path) -> Result<Option<Self>, ReferenceError> {
         if plan.reference.is_empty() {
             return Ok(None);
@@ -273,22 +273,22 @@ impl Reference {
         Self::parse(&text, &path.display().to_string()).map(Some)
     }
 
-    /// Its settings, laid over the defaults.
+    /// Returns the study's settings over the defaults.
     ///
     /// # Errors
-    /// A setting that does not exist, or whose value does not fit; [`Reference::parse`] has looked for them.
+    /// If a setting does not exist or its value does not fit, which [`Reference::parse`] has checked.
     pub fn as_settings(&self) -> Result<Settings, PlanError> {
         let mut settings = Settings::default();
-        for (path, value) in leaves(&self.settings) {
+        for (path, value) in values_by_path(&self.settings) {
             settings.set(&path, value)?;
         }
         Ok(settings)
     }
 
-    /// The dotted paths of the settings that it lists.
+    /// Returns the dotted paths of the settings that it lists.
     #[must_use]
     pub fn listed(&self) -> Vec<String> {
-        leaves(&self.settings).into_iter().map(|(path, _)| path).collect()
+        values_by_path(&self.settings).into_iter().map(|(path, _)| path).collect()
     }
 
     fn check_confusions(&self, path: &str) -> Result<(), ReferenceError> {
@@ -306,7 +306,7 @@ impl Reference {
 }
 
 impl PublishedRun {
-    /// What tables call the run of this policy.
+    /// Returns the name of this policy's run in tables.
     #[must_use]
     pub fn name<'a>(&'a self, policy: &'a str) -> &'a str {
         if self.called.is_empty() { policy } else { &self.called }

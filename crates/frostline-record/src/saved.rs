@@ -1,5 +1,5 @@
-//! `frostline.json` in a saved model's folder: what a tagger must know that Hugging Face's files
-//! have no place for.
+//! `frostline.json` in a saved model's folder: settings that a tagger needs and Hugging Face's files cannot
+//! contain.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,15 +23,15 @@ const MOST_NOTES: u64 = 16 << 20;
 pub struct SavedModel {
     /// [`MODEL_SCHEMA`].
     pub schema: u32,
-    /// The tasks that its head serves, each with what it labels, such as `upos`.
+    /// The tasks of the model's head, each with its labels, such as `upos`.
     pub tasks: BTreeMap<String, String>,
-    /// What carries a label.
+    /// The unit that has a label.
     pub unit: Unit,
     /// Whether words were lowercased before they were split into subwords.
     pub lowercase: bool,
     /// The most positions of a training sentence, special tokens included.
     pub max_length: usize,
-    /// What linear layers were computed in.
+    /// The precision of linear layers.
     pub precision: Precision,
 }
 
@@ -39,10 +39,10 @@ impl SavedModel {
     /// The file's name.
     pub const FILE: &str = "frostline.json";
 
-    /// What a model's folder says, where Frostline wrote it.
+    /// Returns the notes in a model's folder, if Frostline wrote it.
     ///
     /// # Errors
-    /// Where the file is there but cannot be read, or is of another schema.
+    /// If the file exists but cannot be read, or has another schema.
     pub fn read(folder: &Path) -> Result<Option<Self>, FolderError> {
         let path = folder.join(Self::FILE);
         if !path.exists() {
@@ -50,7 +50,7 @@ impl SavedModel {
         }
         let text = frostline_files::read_text(&path, MOST_NOTES)?;
         let malformed = |reason| FolderError::SavedModel { path: path.clone(), reason };
-        // The schema is asked first: of another version's file its first strange key says too little.
+        // The schema is checked first: an unknown key of another version's file would not be a clear error.
         let value: serde_json::Value =
             serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
         let found = value.get("schema").and_then(serde_json::Value::as_u64);
@@ -60,7 +60,7 @@ impl SavedModel {
         serde_json::from_value(value).map(Some).map_err(|error| malformed(error.to_string()))
     }
 
-    /// The file's text.
+    /// Returns the file's text.
     #[must_use]
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("plain data always serialises") + "\n"

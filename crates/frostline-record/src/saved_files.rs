@@ -1,4 +1,5 @@
-//! The SHA-256 of each file of the models that a cell saved, so that one that was changed or swapped later is noticed.
+//! The SHA-256 of each file of the models that a cell saved, so that later changes and replacements are
+//! detected.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +12,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cell::hex;
 
-/// Folders of these names, and `NAME-TASK`, hold what was saved.
+/// Names of folders with saved files, also as `NAME-TASK`.
 const FOLDERS: [&str; 3] = ["model", "peft", "stage"];
 
-/// A file beside them.
+/// A file next to these folders.
 const FEATURES: &str = "features.safetensors";
 
 /// A model's card: text for people, which they may change.
@@ -23,13 +24,13 @@ const CARD: &str = "README.md";
 /// Files of these kinds are read from a model's folder, so an additional one may change what the model does.
 const READ: [&str; 3] = ["json", "safetensors", "txt"];
 
-/// A saved file cannot be read, or is not what the cell saved.
+/// A saved file cannot be read, or differs from the cell's file.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedFilesError {
     /// A file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A file differs from what the record says.
+    /// A file differs from the record.
     #[error("{path} {how}", path = path.display())]
     Differs {
         /// The file.
@@ -46,7 +47,7 @@ pub enum SavedFilesError {
 pub struct SavedFiles(BTreeMap<String, String>);
 
 impl SavedFiles {
-    /// What a cell has just saved in its folder.
+    /// Returns the files that a cell has just saved in its folder.
     ///
     /// # Errors
     /// If a file cannot be read.
@@ -56,7 +57,7 @@ impl SavedFiles {
         Ok(Self(paths.into_iter().map(hashed).collect::<Result<_, FileError>>()?))
     }
 
-    /// Whether there are none: nothing was saved, or the record is older than these.
+    /// Returns whether there are none: nothing was saved, or the record is older than these.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -67,11 +68,11 @@ impl SavedFiles {
         self.0.keys().filter_map(move |path| path.strip_prefix(part)?.strip_prefix('/'))
     }
 
-    /// Compares the files in `cell_folder` with what the cell saved. `part` is a folder in it, such as `model`; without
-    /// one, all files are compared.
+    /// Compares the files in `cell_folder` with the record. `part` is a folder in it, such as `model`; without
+    /// it, all files are compared.
     ///
     /// # Errors
-    /// Names a file that is missing, that has other bytes, or that was added and would be read.
+    /// If a file is missing, has other bytes, or was added and would be read; the error names it.
     pub fn check(&self, cell_folder: &Path, part: Option<&str>) -> Result<(), SavedFilesError> {
         if self.is_empty() {
             return Ok(());
@@ -103,10 +104,10 @@ impl SavedFiles {
         }
     }
 
-    /// Checks that every path lies in the cell's folder and every hash is one.
+    /// Checks that every path is in the cell's folder and every hash is valid.
     ///
     /// # Errors
-    /// Names what is not.
+    /// If a path or a hash is not; the error names it.
     pub(crate) fn check_names(&self) -> Result<(), String> {
         for (path, sha256) in &self.0 {
             let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
@@ -121,10 +122,10 @@ impl SavedFiles {
     }
 }
 
-/// The files in a cell's folder that belong to what it saved.
+/// Returns the saved files in a cell's folder.
 fn paths(cell_folder: &Path) -> Result<Vec<String>, FileError> {
     let mut paths = Vec::new();
-    for name in names(cell_folder)? {
+    for name in file_names(cell_folder)? {
         let place = cell_folder.join(&name);
         let holds_saved = FOLDERS
             .iter()
@@ -132,15 +133,16 @@ fn paths(cell_folder: &Path) -> Result<Vec<String>, FileError> {
         if name == FEATURES && place.is_file() {
             paths.push(name);
         } else if holds_saved && place.is_dir() {
-            let files = names(&place)?.into_iter().filter(|file| file != CARD && place.join(file).is_file());
+            let files =
+                file_names(&place)?.into_iter().filter(|file| file != CARD && place.join(file).is_file());
             paths.extend(files.map(|file| format!("{name}/{file}")));
         }
     }
     Ok(paths)
 }
 
-/// What lies in a folder; a name that is not Unicode is none of ours.
-fn names(folder: &Path) -> Result<Vec<String>, FileError> {
+/// Returns the names in a folder; names that are not Unicode are ignored.
+fn file_names(folder: &Path) -> Result<Vec<String>, FileError> {
     let read = || -> std::io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(folder)? {
@@ -151,7 +153,7 @@ fn names(folder: &Path) -> Result<Vec<String>, FileError> {
     read().map_err(FileError::of(folder))
 }
 
-/// The SHA-256 of a file, read in pieces.
+/// Returns the SHA-256 of a file, read in pieces.
 fn hash(path: &Path) -> Result<String, FileError> {
     let mut file = frostline_files::open(path)?;
     let mut hasher = Sha256::new();

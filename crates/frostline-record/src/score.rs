@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Score {
-    /// Mean cross-entropy over the scored words whose tag train knows, in nats.
+    /// Mean cross-entropy over the scored words whose tags occur in train, in nats.
     pub loss_nats: f64,
     /// Sentences.
     pub sentences: u64,
@@ -22,11 +22,11 @@ pub struct Score {
     pub unseen: u64,
     /// The tags that train lacks, sorted.
     pub unseen_tags: Vec<String>,
-    /// Entities, where the labels are those of an IOB2 layer.
+    /// Entities, if the labels come from an IOB2 layer.
     pub entities: Option<Entities>,
 }
 
-/// Counts of entities; one is right where its words and its type are.
+/// Counts of entities; an entity is correct if its words and its type are correct.
 ///
 /// # Source
 /// Tjong Kim Sang and De Meulder, 2003: the shared task of CoNLL-2003.
@@ -42,7 +42,7 @@ pub struct Entities {
 }
 
 impl Entities {
-    /// The harmonic mean of precision and recall, in [0, 1]; 0 where nothing is right.
+    /// Returns the harmonic mean of precision and recall, in [0, 1]; 0 if nothing is right.
     #[must_use]
     pub fn f1(&self) -> f64 {
         ratio(2 * self.correct, self.gold + self.predicted)
@@ -50,14 +50,14 @@ impl Entities {
 }
 
 impl Score {
-    /// The headline accuracy, in [0, 1]: right words over all words.
+    /// Returns the headline accuracy, in [0, 1]: right words over all words.
     #[must_use]
     pub fn accuracy(&self) -> f64 {
         ratio(self.correct, self.words)
     }
 
-    /// The original study's accuracy, in [0, 1]: right words over words that have a label position and a
-    /// tag that occurs in train.
+    /// Returns the original study's accuracy, in [0, 1]: right words over words that have a label position and
+    /// a tag that occurs in train.
     #[must_use]
     pub fn study_accuracy(&self) -> f64 {
         ratio(self.correct, self.words - self.truncated - self.vanished - self.unseen)

@@ -3,10 +3,10 @@
 use crate::{Plan, PlanError, Policy};
 
 impl Plan {
-    /// Checks that a search for learning rates can be made, and does not leak into the comparison.
+    /// Checks that a search for learning rates is possible, and does not leak into the comparison.
     ///
     /// # Errors
-    /// Names what rules it out.
+    /// If it is not; the error names the reason.
     pub(crate) fn check_search(&self, seeds: &[u64], policies: &[Policy]) -> Result<(), PlanError> {
         if !self.search.is_on() {
             return Ok(());
@@ -24,7 +24,7 @@ impl Plan {
         }
         if policies.iter().any(|policy| policy.as_str() == Policy::GREEDY) {
             return fail(
-                "the policy `greedy` stands for policies that are not known before it; search with the policies that it chose"
+                "the policies of `greedy` are not known in advance; search with the policies that it chose"
                     .into(),
             );
         }

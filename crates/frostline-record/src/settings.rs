@@ -1,7 +1,7 @@
 //! The settings of one cell: plain structs in which a stray key is an error.
 //!
-//! Every setting has a value (nothing is optional), so a resolved cell says everything about
-//! itself and any path such as `optimizer.lr` can be read, set or made an axis of a grid.
+//! Every setting has a value (nothing is optional), so a resolved cell is complete, and any path such as
+//! `optimizer.lr` can be read, set or made an axis of a grid.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use frostline_freeze::{Policy, SettlingRule};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::paths::leaves;
+use crate::paths::values_by_path;
 use crate::{AdapterSettings, FileName, LoraSettings, Mixing, PlanError, TaskSettings, suggest};
 
 /// Everything that determines a cell's result, next to the files it reads.
@@ -18,7 +18,7 @@ use crate::{AdapterSettings, FileName, LoraSettings, Mixing, PlanError, TaskSett
 pub struct Settings {
     /// Short name of a dataset, a key of the plan's `[treebanks]`.
     pub lang: FileName,
-    /// What is frozen: `none`, `all`, `first-4`, `top-2`, `alternating`, `blocks-0.3`, `head-only`,
+    /// The policy: `none`, `all`, `first-4`, `top-2`, `alternating`, `blocks-0.3`, `head-only`,
     /// `all+embeddings+heads`, `none+lora`.
     pub policy: Policy,
     /// The seed that every random choice of the cell is derived from.
@@ -27,7 +27,7 @@ pub struct Settings {
     pub encoder: EncoderSettings,
     /// How sentences become examples.
     pub data: DataSettings,
-    /// What is learned, by name: each task has its data, its labels and its head.
+    /// The tasks by name: each has its data, its labels and its head.
     pub tasks: BTreeMap<FileName, TaskSettings>,
     /// The training loop.
     pub train: TrainSettings,
@@ -37,24 +37,24 @@ pub struct Settings {
     pub schedule: ScheduleSettings,
     /// Gradual unfreezing.
     pub unfreeze: UnfreezeSettings,
-    /// What `+lora` adds.
+    /// Settings of `+lora`.
     pub lora: LoraSettings,
-    /// What `+adapters` adds.
+    /// Settings of `+adapters`.
     pub adapters: AdapterSettings,
     /// When blocks freeze with `+adaptive`.
     pub adaptive: SettlingRule,
-    /// Where units are dropped.
+    /// The places of dropout.
     pub dropout: DropoutSettings,
     /// What is scored.
     pub eval: EvalSettings,
-    /// What a cell leaves behind besides its record.
+    /// Files that a cell saves in addition to its record.
     pub save: SaveSettings,
-    /// Parts of the run that continue one another, each with the settings it changes; where there are
+    /// Parts of the run that continue one another, each with the settings it changes; if there are
     /// none, the run is one stage with the settings above.
     pub stages: Vec<Stage>,
 }
 
-/// What a stage changes, as it stands in a plan: settings by path, nested or dotted, and a `name`.
+/// The changes of a stage, as in a plan: settings by path, nested or dotted, and a `name`.
 pub type Stage = BTreeMap<String, toml::Value>;
 
 /// Which pretrained encoder, and how its parameters start.
@@ -73,7 +73,7 @@ pub struct EncoderSettings {
 pub enum Init {
     /// Read from the encoder's weights file.
     Pretrained,
-    /// Drawn from N(0, `initializer_range`) as the config says.
+    /// Drawn from N(0, `initializer_range`) of the config.
     Random,
 }
 
@@ -85,11 +85,11 @@ pub struct DataSettings {
     pub lowercase: bool,
     /// Subwords per sentence, specials included; the rest is cut off.
     pub max_length: usize,
-    /// Learn from the first N train sentences; 0 means all.
+    /// Train on the first N train sentences; 0 means all.
     pub first: usize,
-    /// Learn from a seeded random share of the train sentences, in (0, 1].
+    /// Train on a seeded random share of the train sentences, in (0, 1].
     pub fraction: f64,
-    /// Learn from this many drawn train sentences, or all where there are no more; 0 draws none. Not together
+    /// Train on this many drawn train sentences, or all if there are fewer; 0 draws none. Cannot be combined
     /// with `first` or `fraction`.
     pub sample: usize,
     /// The seed of that draw; 0 takes the cell's own.
@@ -98,8 +98,8 @@ pub struct DataSettings {
     pub dev_fraction: f64,
     /// Score a drawn share of the test sentences, in (0, 1], the same for all seeds.
     pub test_fraction: f64,
-    /// Learn from every subword of a word with the word's label, and not from its first one alone. Words are scored by their
-    /// first subword either way.
+    /// Train on every subword of a word with the word's label, not only on its first. Words are always scored
+    /// by their first subword.
     pub label_all_tokens: bool,
     /// Make a dev or test tag that train lacks an error instead of a wrong answer.
     pub strict_tags: bool,
@@ -108,31 +108,30 @@ pub struct DataSettings {
     /// The seeded share of the train sentences that is cut off and becomes the test split, in
     /// [0, 1); 0 takes the file.
     pub cut_test: f64,
-    /// The seeded share of the train sentences, of those that `cut_test` leaves, that is cut off and
-    /// becomes the dev split, in [0, 1); 0 takes the file.
+    /// The seeded share of train, after `cut_test`, that becomes the dev split, in [0, 1); 0 uses the file.
     pub cut_dev: f64,
     /// A genre, the part of `sent_id` before the first `-`, whose sentences are not learned from;
     /// empty leaves none out.
     pub leave_out: String,
     /// The only genre that is scored; empty scores all.
     pub scored_genre: String,
-    /// Where a dataset has no train file: the seeded share of its dev sentences that is learned
+    /// If a dataset has no train file: the seeded share of its dev sentences that is learned
     /// from, in (0, 1); the rest is dev.
     pub train_from_dev: f64,
 }
 
-/// Gradual unfreezing: at first only heads learn, then one block more at a time from the top, then
-/// the embeddings; what `policy` freezes stays frozen.
+/// Gradual unfreezing: at first only heads are trained, then one more block at a time from the top, then the
+/// embeddings; parts that `policy` freezes stay frozen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UnfreezeSettings {
-    /// Epochs or steps from one group to the next; 0 lets everything learn from the start.
+    /// Epochs or steps from one group to the next; 0 trains everything from the start.
     pub every: u32,
     /// Which of the two.
     pub unit: UnfreezeUnit,
 }
 
-/// What the time from one group to the next is counted in.
+/// The unit of the time from one group to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnfreezeUnit {
@@ -146,7 +145,7 @@ pub enum UnfreezeUnit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainSettings {
-    /// Passes over the train sentences; 0 only scores what is there.
+    /// Passes over the train sentences; 0 only scores the initial parameters.
     pub epochs: u32,
     /// Sentences per step.
     pub batch: usize,
@@ -161,35 +160,34 @@ pub struct TrainSettings {
     pub log_every: u64,
     /// Which epoch is the result: the `last`, or the `best` on dev.
     pub select: Select,
-    /// What `best` means: the lowest dev `loss` or the highest dev `accuracy`.
+    /// The criterion of `best`: the lowest dev `loss` or the highest dev `accuracy`.
     pub select_by: SelectBy,
     /// Early stopping: a stage ends after this many epochs in a row without a better dev score of the headline task; 0
     /// runs all epochs.
     pub patience: u32,
-    /// What the operands of linear layers are rounded to, in training and in scoring.
+    /// The precision to which operands of linear layers are rounded, in training and in scoring.
     pub precision: Precision,
 }
 
-/// What the operands of linear layers are rounded to; parameters, sums and all else are f32.
+/// The precision to which operands of linear layers are rounded; parameters, sums and all else are f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// Not at all.
     #[default]
     F32,
-    /// To bf16, forward and backward: on every processor, and on a GPU that multiplies it natively; elsewhere not
-    /// at all. A record says which by `MadeBy::computes_in`.
+    /// To bf16, forward and backward: on every processor, and on a GPU that multiplies it natively; not on
+    /// other devices. `MadeBy::computes_in` of a record shows which.
     Bf16,
     /// To f16, as bf16, for GPUs that have no bf16. In products of the backward pass, gradients are first multiplied by a
     /// power of two, and the products divided by it: loss scaling, so that small gradients do not become 0.
     F16,
-    /// To TF32, whose products are native on NVIDIA's tensor cores. It is never used unless it is asked for, and an error
-    /// where the device has none.
+    /// To TF32, whose products are native on NVIDIA's tensor cores. It is an error on other devices.
     Tf32,
 }
 
 impl Precision {
-    /// Its name in plans.
+    /// Returns the name in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -200,10 +198,10 @@ impl Precision {
         }
     }
 
-    /// All that round, in the order in which [`MadeBy::isa`](crate::MadeBy::isa) names those that are native.
+    /// All precisions that round, in the order in which [`MadeBy::isa`](crate::MadeBy::isa) lists native ones.
     pub const ROUNDING: [Self; 3] = [Self::F16, Self::Tf32, Self::Bf16];
 
-    /// Whether products of it are native by [`MadeBy::isa`](crate::MadeBy::isa).
+    /// Returns whether products of it are native by [`MadeBy::isa`](crate::MadeBy::isa).
     #[must_use]
     pub fn is_native_in(self, isa: &str) -> bool {
         self == Self::F32 || isa.split('+').skip(1).any(|name| name == self.name())
@@ -216,11 +214,11 @@ impl Precision {
 pub enum Select {
     /// The last epoch, as in the study.
     Last,
-    /// The best epoch on dev; the earlier one where two are equal.
+    /// The best epoch on dev; the earlier one if two are equal.
     Best,
 }
 
-/// What makes an epoch the best.
+/// The criterion of the best epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SelectBy {
@@ -246,15 +244,15 @@ pub struct OptimizerSettings {
     pub eps: f64,
     /// Decoupled weight decay per unit of learning rate; only `adamw` decays.
     pub weight_decay: f64,
-    /// How much slower a block learns than the one above it: the top block and the head learn at `lr`,
-    /// each block below at this factor times the rate above, the embeddings below the lowest.
+    /// The ratio of a block's learning rate to the block above: the top block and the head have the rate `lr`,
+    /// each block below has this factor times the rate above, and the embeddings come below the lowest block.
     pub layer_decay: f64,
     /// Global gradient norm above which gradients are scaled down; 0 means never.
     pub clip_norm: f64,
 }
 
 impl OptimizerSettings {
-    /// The weight decay that acts: none with plain Adam.
+    /// Returns the weight decay that acts: none with plain Adam.
     #[must_use]
     pub fn decay(&self) -> f64 {
         match self.kind {
@@ -298,7 +296,7 @@ pub enum ScheduleKind {
     Constant,
 }
 
-/// Where units are dropped. The encoder's own rates stand in its config.
+/// The places of dropout. The encoder's own rates are in its config.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DropoutSettings {
@@ -314,14 +312,14 @@ pub struct DropoutSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Switch {
-    /// It acts.
+    /// Enabled.
     On,
-    /// It does not.
+    /// Disabled.
     Off,
 }
 
 impl Switch {
-    /// Whether it acts.
+    /// Returns whether it acts.
     #[must_use]
     pub const fn is_on(self) -> bool {
         matches!(self, Self::On)
@@ -341,12 +339,12 @@ pub struct EvalSettings {
     pub batch_tokens: usize,
     /// Score dev after every so many steps too, for curves; 0 scores it after epochs alone.
     pub every_steps: u64,
-    /// Score on the same data what needs no training of the encoder: each word's most frequent tag, and a
+    /// Score baselines without training of the encoder on the same data: each word's most frequent tag, and a
     /// logistic regression on the pretrained encoder's features.
     pub baselines: Switch,
 }
 
-/// What a cell leaves behind besides its record.
+/// Files that a cell saves in addition to its record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SaveSettings {
@@ -356,7 +354,7 @@ pub struct SaveSettings {
     pub model: bool,
     /// The tagger after each stage but the last, whose tagger is `model`, as a Hugging Face folder.
     pub stages: bool,
-    /// What goes into the headline task's head, one row per word or sentence of each scored split.
+    /// The inputs of the headline task's head, one row per word or sentence of each scored split.
     pub features: bool,
     /// How far each part of the encoder moved and how much each block's output changed, in the
     /// record.
@@ -478,7 +476,7 @@ impl Default for SaveSettings {
     }
 }
 
-/// The names in the last table on the way to a setting that is not there.
+/// Returns the names in the last table on the way to a setting that is not there.
 fn names_beside<T: Serialize>(part: &T, rest: &str) -> String {
     let whole = toml::Value::try_from(part).unwrap_or(toml::Value::Boolean(false));
     let mut at = &whole;
@@ -492,7 +490,7 @@ fn names_beside<T: Serialize>(part: &T, rest: &str) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Sets a part of the settings, or what lies in it at the rest of the path.
+/// Sets a part of the settings, or a value in it at the rest of the path.
 pub(crate) fn set_in<T: Serialize + DeserializeOwned>(
     part: &mut T,
     path: &str,
@@ -507,7 +505,7 @@ pub(crate) fn set_in<T: Serialize + DeserializeOwned>(
         whole = toml::Value::try_from(&*part)
             .map_err(|error| bad(format!("another setting cannot be written as TOML: {error}")))?;
         let Some(slot) = rest.split('.').try_fold(&mut whole, |at, name| at.get_mut(name)) else {
-            return Err(unknown(path, names_beside(part, rest)));
+            return Err(unknown_path(path, names_beside(part, rest)));
         };
         *slot = match (slot.is_float(), value.as_integer()) {
             (true, Some(whole)) => toml::Value::Float(whole as f64),
@@ -521,13 +519,17 @@ pub(crate) fn set_in<T: Serialize + DeserializeOwned>(
     Ok(())
 }
 
-/// The error for a path that names no setting, with the one that may be meant.
-fn unknown(path: &str, known: String) -> PlanError {
-    PlanError::UnknownSetting { path: path.into(), known, meant: suggest::setting(path, &Settings::paths()) }
+/// Returns the error for a path that names no setting, with a similar setting.
+fn unknown_path(path: &str, known: String) -> PlanError {
+    PlanError::UnknownSetting {
+        path: path.into(),
+        known,
+        meant: suggest::suggest_setting(path, &Settings::paths()),
+    }
 }
 
 impl Settings {
-    /// The dotted paths of all settings.
+    /// Returns the dotted paths of all settings.
     pub(crate) fn paths() -> Vec<String> {
         Self::default().by_path().into_iter().map(|(path, _)| path).collect()
     }
@@ -535,8 +537,7 @@ impl Settings {
     /// Sets the setting at a dotted path such as `optimizer.lr`, or of one stage, as `stages.NAME.optimizer.lr`.
     ///
     /// # Errors
-    /// Where the path names no setting (the message lists what is there) or the value does not
-    /// fit it.
+    /// If the path names no setting (the message lists the existing ones) or the value does not fit.
     pub fn set(&mut self, path: &str, value: toml::Value) -> Result<(), PlanError> {
         let (part, rest) = path.split_once('.').unwrap_or((path, ""));
         if part == "stages" && !rest.is_empty() {
@@ -549,7 +550,7 @@ impl Settings {
                     $(stringify!($name) => set_in(&mut self.$name, path, rest, value),)*
                     _ => {
                         let known = [$(stringify!($name)),*].join(", ");
-                        Err(unknown(path, known))
+                        Err(unknown_path(path, known))
                     }
                 }
             };
@@ -560,7 +561,7 @@ impl Settings {
         )
     }
 
-    /// The value at a dotted path, of a stage too (`stages.NAME.optimizer.lr`, where the stage sets it).
+    /// Returns the value at a dotted path, of a stage too (`stages.NAME.optimizer.lr`, if the stage sets it).
     #[must_use]
     pub fn get(&self, path: &str) -> Option<toml::Value> {
         if let Some(rest) = path.strip_prefix("stages.") {
@@ -570,27 +571,27 @@ impl Settings {
         path.split('.').try_fold(&table, |at, part| at.get(part)).cloned()
     }
 
-    /// All settings by their dotted paths, without those that are not set.
+    /// Returns all settings by their dotted paths, without unset ones.
     #[must_use]
     pub fn by_path(&self) -> Vec<(String, toml::Value)> {
-        toml::Table::try_from(self).map(|table| leaves(&table)).unwrap_or_default()
+        toml::Table::try_from(self).map(|table| values_by_path(&table)).unwrap_or_default()
     }
 
-    /// The task whose score is the headline.
+    /// Returns the task whose score is the headline.
     #[must_use]
     pub fn headline(&self) -> &str {
         let first = || self.tasks.keys().next().map_or("", FileName::as_str);
         if self.eval.task.is_empty() { first() } else { &self.eval.task }
     }
 
-    /// The dataset of a task, a key of the plan's `[treebanks]`.
+    /// Returns the dataset of a task, a key of the plan's `[treebanks]`.
     #[must_use]
     pub fn dataset_of<'a>(&'a self, task: &'a TaskSettings) -> &'a str {
         if task.data.is_empty() { &self.lang } else { &task.data }
     }
 
-    /// The role of a dataset's split among a cell's inputs: `train`, or `NAME/train` where the
-    /// dataset is not the cell's own.
+    /// Returns the role of a dataset's split among a cell's inputs: `train`, or `NAME/train` if the dataset is
+    /// not the cell's own.
     #[must_use]
     pub fn role(&self, dataset: &str, split: &str) -> String {
         if self.lang == dataset { split.into() } else { format!("{dataset}/{split}") }

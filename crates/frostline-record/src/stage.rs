@@ -1,17 +1,18 @@
 //! Stages: parts of a run that continue one another, each with the settings it changes.
 
-use crate::paths::leaves;
+use crate::paths::values_by_path;
 use crate::{FileName, NameError, PlanError, Settings, Stage};
 
-/// What a stage may change: how the model learns, not what it learns from.
+/// The sections that a stage may change: the training, not the data.
 const CHANGEABLE: [&str; 7] = ["policy", "unfreeze", "adaptive", "train", "optimizer", "schedule", "dropout"];
 
 impl Settings {
-    /// The settings of each stage with its name, in order; of the run itself, as `train`, where
-    /// there are no stages.
+    /// Returns the settings of each stage with its name, in order; of the run itself, as `train`, if there are
+    /// no stages.
     ///
     /// # Errors
-    /// Where a stage changes what it may not, or what there is not, or has a value out of range.
+    /// If a stage changes a setting that it must not change or that does not exist, or has a value out of
+    /// range.
     pub fn in_stages(&self) -> Result<Vec<(FileName, Self)>, PlanError> {
         let base = Self { stages: Vec::new(), ..self.clone() };
         if self.stages.is_empty() {
@@ -25,11 +26,11 @@ impl Settings {
         for (number, stage) in self.stages.iter().enumerate() {
             let mut settings = base.clone();
             let mut name = format!("stage {}", number + 1);
-            for (path, value) in flat(stage) {
+            for (path, value) in flatten_paths(stage) {
                 if path == "name" {
                     name = value.as_str().map_or_else(|| value.to_string(), String::from);
                 } else {
-                    settings.change(&name, &path, value)?;
+                    settings.change_setting(&name, &path, value)?;
                 }
             }
             let name: FileName = name.parse().map_err(|error: NameError| PlanError::Stage {
@@ -46,27 +47,27 @@ impl Settings {
         Ok(all)
     }
 
-    /// The stages that have their own value of the setting at this path: name and value.
+    /// Returns the stages that have their own value of the setting at this path: name and value.
     #[must_use]
     pub fn stages_with(&self, path: &str) -> Vec<(String, toml::Value)> {
         let named = self.stages.iter().enumerate().map(|(at, stage)| (name_of(at, stage), stage));
         named.filter_map(|(name, stage)| value_in(stage, path).map(|value| (name, value))).collect()
     }
 
-    /// The stage whose name begins this path, and the rest of the path. Names may contain dots.
+    /// Returns the stage whose name begins this path, and the rest of the path. Names may contain dots.
     fn stage_at<'a>(&self, rest: &'a str) -> Option<(usize, &'a str)> {
         let names = self.stages.iter().enumerate().map(|(at, stage)| (at, name_of(at, stage)));
         let fits = |(at, name): (usize, String)| Some((at, rest.strip_prefix(&*name)?.strip_prefix('.')?));
         names.filter_map(fits).min_by_key(|(_, rest)| rest.len())
     }
 
-    /// The value that a stage has at `NAME.PATH`.
+    /// Returns the value that a stage has at `NAME.PATH`.
     pub(crate) fn get_in_stage(&self, rest: &str) -> Option<toml::Value> {
         let (at, path) = self.stage_at(rest)?;
         value_in(&self.stages[at], path)
     }
 
-    /// Sets what one stage changes, at `NAME.PATH`.
+    /// Sets a change of one stage, at `NAME.PATH`.
     pub(crate) fn set_in_stage(
         &mut self,
         path: &str,
@@ -88,15 +89,15 @@ impl Settings {
             return Err(PlanError::UnknownStage { path: path.into(), name, known });
         };
         let name = name_of(at, &self.stages[at]);
-        self.clone().change(&name, inner, value.clone())?;
-        let mut leaves = flat(&self.stages[at]);
+        self.clone().change_setting(&name, inner, value.clone())?;
+        let mut leaves = flatten_paths(&self.stages[at]);
         leaves.retain(|(known, _)| known != inner && !known.starts_with(&format!("{inner}.")));
         leaves.push((inner.into(), value));
         self.stages[at] = leaves.into_iter().collect();
         Ok(())
     }
 
-    fn change(&mut self, stage: &str, path: &str, value: toml::Value) -> Result<(), PlanError> {
+    fn change_setting(&mut self, stage: &str, path: &str, value: toml::Value) -> Result<(), PlanError> {
         let first = path.split('.').next().unwrap_or_default();
         let weight = first == "tasks" && path.ends_with(".weight");
         let same_for_all = ["train.precision"].contains(&path);
@@ -111,7 +112,7 @@ impl Settings {
     }
 }
 
-/// A stage's name; without one, its number.
+/// Returns a stage's name; without one, its number.
 fn name_of(at: usize, stage: &Stage) -> String {
     match stage.get("name").and_then(toml::Value::as_str) {
         Some(name) => name.into(),
@@ -119,14 +120,14 @@ fn name_of(at: usize, stage: &Stage) -> String {
     }
 }
 
-/// The value that a stage has at this path.
+/// Returns the value that a stage has at this path.
 fn value_in(stage: &Stage, path: &str) -> Option<toml::Value> {
-    flat(stage).into_iter().find(|(known, _)| known == path).map(|(_, value)| value)
+    flatten_paths(stage).into_iter().find(|(known, _)| known == path).map(|(_, value)| value)
 }
 
-/// Nested tables as dotted paths; the name first, so that errors can tell it.
-fn flat(stage: &Stage) -> Vec<(String, toml::Value)> {
-    let mut out = leaves(stage);
+/// Returns nested tables as dotted paths, with the name first, so that errors can include it.
+fn flatten_paths(stage: &Stage) -> Vec<(String, toml::Value)> {
+    let mut out = values_by_path(stage);
     out.sort_by_key(|(path, _)| path != "name");
     out
 }

@@ -1,4 +1,4 @@
-//! What somebody may have meant by a key that does not exist.
+//! Suggestions for keys that do not exist.
 
 /// Names that other programs have for a setting.
 const ELSEWHERE: [(&str, &str); 6] = [
@@ -10,9 +10,9 @@ const ELSEWHERE: [(&str, &str); 6] = [
     ("model", "encoder.name"),
 ];
 
-/// The setting that a path without one may mean: the same last part elsewhere, another program's name, or a slip of the
-/// keyboard. Nothing if several could be meant. `known` are the paths of all settings.
-pub(crate) fn setting(path: &str, known: &[String]) -> Option<String> {
+/// Returns the setting that an unknown path may mean: the same last part at another place, another program's
+/// name, or a typing error. Returns `None` if several could be meant. `known` are the paths of all settings.
+pub(crate) fn suggest_setting(path: &str, known: &[String]) -> Option<String> {
     let last = last_part(path);
     let same: Vec<&String> =
         known.iter().filter(|known| last_part(known) == last && *known != path).collect();
@@ -22,9 +22,9 @@ pub(crate) fn setting(path: &str, known: &[String]) -> Option<String> {
     if let Some((_, known)) = ELSEWHERE.iter().find(|(other, _)| *other == last) {
         return Some((*known).into());
     }
-    nearest(path, known.iter().map(String::as_str))
+    nearest_word(path, known.iter().map(String::as_str))
         .or_else(|| {
-            nearest(last, known.iter().map(|known| last_part(known))).and_then(|part| {
+            nearest_word(last, known.iter().map(|known| last_part(known))).and_then(|part| {
                 let mut found = known.iter().filter(|known| last_part(known) == part);
                 found.next().filter(|_| found.next().is_none()).map(String::as_str)
             })
@@ -32,20 +32,20 @@ pub(crate) fn setting(path: &str, known: &[String]) -> Option<String> {
         .map(String::from)
 }
 
-/// What to do about an error of the TOML parser: which key may be meant, or how to add the schema.
+/// Returns the next step after an error of the TOML parser: a similar key, or how to add the schema.
 pub(crate) fn next_step(message: &str, schema: u32, known: &[String]) -> Option<String> {
     if message.contains("missing field `schema`") {
         return Some(format!(
-            "add the line `schema = {schema}` at the top: it tells for which version of Frostline the file is written"
+            "add the line `schema = {schema}` at the top: it is the version of the file's format"
         ));
     }
     let (_, rest) = message.split_once("unknown field `")?;
     let (field, expected) = rest.split_once('`')?;
     let names = expected.split('`').skip(1).step_by(2);
-    if let Some(near) = nearest(field, names) {
+    if let Some(near) = nearest_word(field, names) {
         return Some(format!("did you mean `{near}`?"));
     }
-    let found = setting(field, known)?;
+    let found = suggest_setting(field, known)?;
     let (section, key) = found.rsplit_once('.')?;
     Some(format!("did you mean `{found}`? It is the key `{key}` in the section [settings.{section}]"))
 }
@@ -54,10 +54,10 @@ fn last_part(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// The only one of these that is at most a letter in four away.
-fn nearest<'a>(word: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// Returns the only one of these that is at most a letter in four away.
+fn nearest_word<'a>(word: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = (word.chars().count() / 4).max(1);
-    let mut near: Vec<(usize, &str)> = all.map(|other| (distance(word, other), other)).collect();
+    let mut near: Vec<(usize, &str)> = all.map(|other| (edit_distance(word, other), other)).collect();
     near.retain(|(far, other)| *far <= most && *far < other.chars().count());
     near.sort_unstable();
     near.dedup();
@@ -68,8 +68,8 @@ fn nearest<'a>(word: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str
     }
 }
 
-/// How many letters must be added, removed, replaced or swapped with the next one.
-fn distance(a: &str, b: &str) -> usize {
+/// Returns how many letters must be added, removed, replaced or swapped with the next one.
+fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
     for i in 1..=a.len() {
@@ -109,7 +109,7 @@ mod tests {
             ("jobs", None),
             ("kind", None),
         ] {
-            assert_eq!(setting(path, &Settings::paths()).as_deref(), expected, "{path}");
+            assert_eq!(suggest_setting(path, &Settings::paths()).as_deref(), expected, "{path}");
         }
         for (_, known) in ELSEWHERE {
             assert!(Settings::default().get(known).is_some(), "{known}");

@@ -1,4 +1,4 @@
-//! Tasks: what is learned from which data with which head.
+//! Tasks: their labels, data and heads.
 //!
 //! # To add a kind of labels
 //!
@@ -8,25 +8,25 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One thing to learn.
+/// One task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TaskSettings {
     /// A key of the plan's `[treebanks]`; empty means the cell's `lang`.
     pub data: String,
-    /// What is predicted. Of words: `upos`, `xpos`, `deprel`, `feats.NAME`, or `entity` (an IOB2
-    /// layer's tags). Of sentences: `label` (a labelled file's), or `genre` (the part of `sent_id`
-    /// before the first `-`).
+    /// The predicted labels. Of words: `upos`, `xpos`, `deprel`, `feats.NAME`, or `entity` (an IOB2 layer's
+    /// tags). Of sentences: `label` (a labelled file's), or `genre` (the part of `sent_id` before the first
+    /// `-`).
     pub labels: String,
-    /// What stands on the encoder.
+    /// The kind of head on the encoder.
     pub head: HeadKind,
     /// The task whose head this one uses too, with the tags of both; empty means its own head.
     pub shares: String,
-    /// What its loss is multiplied with; 0 means that it is scored and not trained.
+    /// The factor of the task's loss; 0 means that it is scored and not trained.
     pub weight: f64,
 }
 
-/// What stands on the encoder.
+/// The kind of head on the encoder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadKind {
@@ -44,7 +44,7 @@ pub enum HeadKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mixing {
-    /// One of each in turn, every batch once; those of a larger task are left for the end.
+    /// One batch of each task in turn, every batch once; remaining batches of a larger task come last.
     Turns,
     /// Every batch once, all shuffled.
     Proportional,
@@ -52,7 +52,7 @@ pub enum Mixing {
     Temperature,
 }
 
-/// What carries a label.
+/// The unit that has a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -81,14 +81,14 @@ const WORD_LABELS: [&str; 4] = ["upos", "xpos", "deprel", "entity"];
 const SENTENCE_LABELS: [&str; 2] = ["label", "genre"];
 
 impl TaskSettings {
-    /// What carries its labels.
+    /// Returns the unit that has a label.
     #[must_use]
     pub fn unit(&self) -> Unit {
         if SENTENCE_LABELS.contains(&self.labels.as_str()) { Unit::Sentences } else { Unit::Words }
     }
 
     /// Why this task cannot be, looking at it alone.
-    pub(crate) fn fault(&self) -> Option<String> {
+    pub(crate) fn task_fault(&self) -> Option<String> {
         let labels = self.labels.as_str();
         let feature = labels.strip_prefix("feats.").is_some_and(|name| !name.is_empty());
         if !feature && !WORD_LABELS.contains(&labels) && !SENTENCE_LABELS.contains(&labels) {

@@ -1,4 +1,4 @@
-//! Times of training steps that several policies took in turns, and what a sweep asks for to get them.
+//! Times of training steps that several policies took in turns, and a sweep's request for them.
 
 use frostline_freeze::FreezeSchedule;
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use crate::{Cell, Load, MadeBy, Settings, Switch, sha256};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimingSettings {
-    /// Whether they do where a language has cells of several policies.
+    /// Whether they do if a language has cells of several policies.
     pub paired: Switch,
-    /// Each ratio's 95 % interval is to end within so many percent of it.
+    /// The percentage of each ratio within which its 95 % interval must end.
     pub within_percent: f64,
     /// The longest time per language, whether or not that is reached.
     ///
@@ -26,19 +26,19 @@ impl Default for TimingSettings {
     }
 }
 
-/// What a sweep asks a program to measure.
+/// A sweep's request to measure steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimingJob {
     /// Cells that differ in their policy only.
     pub cells: Vec<Cell>,
-    /// Whether constant prefixes are read where they can be.
+    /// Whether constant prefixes are read if they can be.
     pub prefix_cache: bool,
-    /// What is measured.
+    /// The quantity to measure.
     pub measure: Measurement,
 }
 
-/// What is measured of cells.
+/// The quantity measured for cells.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measurement {
@@ -77,12 +77,12 @@ pub struct TimedPolicy {
     pub cell: String,
     /// One step per round, in milliseconds.
     pub step_ms: Vec<f64>,
-    /// Processor time of each of these steps, of all threads together, in milliseconds; absent on a GPU and where the
-    /// system does not report it.
+    /// Processor time of each of these steps, of all threads together, in milliseconds; absent on a GPU, and if
+    /// the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<Vec<f64>>,
     /// Peak resident memory of a process that took only this policy's steps, on the largest batches, in MiB; absent
-    /// where the system does not report it.
+    /// if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss_mib: Option<f64>,
     /// The most memory of the GPU that was in use at once in that process, as the GPU's allocator counts it, in MiB; absent on
@@ -92,13 +92,14 @@ pub struct TimedPolicy {
 }
 
 impl TimedPolicy {
-    /// The most memory that steps held where they were computed, in MiB: of the GPU, or of the process on a processor.
+    /// Returns the peak memory of steps on the device that computed them, in MiB: of the GPU, or of the process
+    /// on a processor.
     #[must_use]
     pub fn peak_mib(&self, on_gpu: bool) -> Option<f64> {
         if on_gpu { self.peak_device_mib } else { self.peak_rss_mib }
     }
 
-    /// The times of each round's step that are compared.
+    /// Returns the times of each round's step that are compared.
     #[must_use]
     pub fn compared(&self, by_cpu_time: bool) -> &[f64] {
         self.cpu_ms.as_ref().filter(|_| by_cpu_time).unwrap_or(&self.step_ms)
@@ -106,22 +107,22 @@ impl TimedPolicy {
 }
 
 impl PairedTimes {
-    /// Whether the steps' processor time is compared: where the machine was [busy](Load::is_busy) and that time was measured.
-    /// A step waits for a processor each time its threads meet, so waiting changes the ratios of steps of a few milliseconds;
-    /// the processor time that they use hardly changes.
+    /// Returns whether the steps' processor time is compared: if the machine was [busy](Load::is_busy) and that
+    /// time was measured. A step waits for a processor each time its threads meet, so waiting changes the
+    /// ratios of steps of a few milliseconds; the processor time that they use hardly changes.
     #[must_use]
     pub fn by_cpu_time(&self) -> bool {
         self.load.is_busy() && self.policies.iter().all(|policy| policy.cpu_ms.is_some())
     }
 
-    /// The times without the names of nodes.
+    /// Returns the times without the names of nodes.
     #[must_use]
     pub fn published(mut self) -> Self {
         self.made_by.forget_node();
         self
     }
 
-    /// The name of the file for these cells in the sweep's folder `timings/`.
+    /// Returns the name of the file for these cells in the sweep's folder `timings/`.
     #[must_use]
     pub fn file_name(cells: &[Cell]) -> String {
         let mut ids: Vec<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
@@ -153,14 +154,15 @@ impl PairedTimes {
 }
 
 impl Settings {
-    /// The settings, besides the policy, on which the time of a step depends.
+    /// Returns the settings, other than the policy, on which the time of a step depends.
     #[must_use]
     pub fn step_key(&self) -> String {
         serde_json::to_string(&(self.batch_key(), &self.lora, &self.adapters))
             .expect("plain data always serialises")
     }
 
-    /// Those of them that say what a step is of, whatever is added to the model: policies with the same are compared.
+    /// Returns the part of these settings that defines a step's batch, regardless of additions to the model:
+    /// policies with equal keys are compared.
     pub(crate) fn batch_key(&self) -> String {
         let Self { lang, encoder, data, train, dropout, tasks, .. } = self;
         let sizes =
@@ -168,7 +170,7 @@ impl Settings {
         serde_json::to_string(&(lang, encoder, sizes, dropout, tasks)).expect("plain data always serialises")
     }
 
-    /// Whether every step of the cell learns the same parameters.
+    /// Returns whether every step of the cell trains the same parameters.
     #[must_use]
     pub fn has_even_steps(&self) -> bool {
         self.stages.is_empty() && self.unfreeze.every == 0 && self.policy.schedule() == FreezeSchedule::Fixed

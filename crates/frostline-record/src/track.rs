@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Switch;
 
-/// The trackers that are told of cells while they train; changes no cell.
+/// The trackers that receive cells' values during training. They change no cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrackSettings {
@@ -14,7 +14,8 @@ pub struct TrackSettings {
     pub wandb: Switch,
     /// Runs of MLflow.
     pub mlflow: Mlflow,
-    /// What the runs belong to: MLflow's experiment, the project of Weights & Biases. Empty means the plan's name.
+    /// The group of the runs: MLflow's experiment, the project of Weights & Biases. Empty means the plan's
+    /// name.
     pub experiment: String,
 }
 
@@ -33,7 +34,7 @@ impl TrackSettings {
     /// folder), `mlflow=URL` (a server) or `off`.
     ///
     /// # Errors
-    /// Where one of them is none of these, in words for the command line.
+    /// If one of them is unknown, in words for the command line.
     pub fn switch_on(&mut self, trackers: &[String]) -> Result<(), String> {
         let experiment = std::mem::take(&mut self.experiment);
         *self = Self { experiment, ..Self::default() };
@@ -47,7 +48,7 @@ impl TrackSettings {
                     Some(url) => self.mlflow = url.to_string().try_into()?,
                     None => {
                         return Err(format!(
-                            "`{other}` is no tracker; there are tensorboard, wandb, mlflow, mlflow=URL and off"
+                            "`{other}` is not a tracker; there are tensorboard, wandb, mlflow, mlflow=URL and off"
                         ));
                     }
                 },
@@ -57,7 +58,7 @@ impl TrackSettings {
     }
 }
 
-/// Where MLflow's runs go.
+/// The target of MLflow's runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Mlflow {
@@ -93,7 +94,7 @@ impl TryFrom<String> for Mlflow {
                 .into());
         }
         if host.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(format!("`{text}` is no address of a server"));
+            return Err(format!("`{text}` is not the address of a server"));
         }
         Ok(Self::Server(text))
     }
@@ -113,7 +114,7 @@ impl From<Mlflow> for String {
 mod tests {
     use super::*;
 
-    fn switched(trackers: &str) -> Result<TrackSettings, String> {
+    fn switch_trackers(trackers: &str) -> Result<TrackSettings, String> {
         let mut track =
             TrackSettings { wandb: Switch::On, experiment: "mine".into(), ..TrackSettings::default() };
         track.switch_on(&trackers.split(',').map(Into::into).collect::<Vec<_>>())?;
@@ -122,13 +123,13 @@ mod tests {
 
     #[test]
     fn a_list_switches_on_its_trackers_and_no_others() {
-        let found = switched("tensorboard,mlflow=http://localhost:5000").expect("trackers");
+        let found = switch_trackers("tensorboard,mlflow=http://localhost:5000").expect("trackers");
         assert_eq!(found.mlflow, Mlflow::Server("http://localhost:5000".into()));
         assert_eq!((found.tensorboard, found.wandb), (Switch::On, Switch::Off));
         assert_eq!(found.experiment, "mine");
-        assert_eq!(switched("mlflow").expect("its folder").mlflow, Mlflow::Folder);
-        assert!(!switched("off").expect("none").wandb.is_on());
-        assert!(switched("tensorbord").expect_err("a typo").contains("there are tensorboard"));
+        assert_eq!(switch_trackers("mlflow").expect("its folder").mlflow, Mlflow::Folder);
+        assert!(!switch_trackers("off").expect("none").wandb.is_on());
+        assert!(switch_trackers("tensorbord").expect_err("a typo").contains("there are tensorboard"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Settings of what a policy adds to the encoder: LoRA and adapters.
+//! Settings of a policy's additions to the encoder: LoRA and adapters.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use crate::PlanError;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoraSettings {
-    /// Their rank.
+    /// The rank of the matrices.
     pub rank: usize,
-    /// Their product is multiplied with alpha / rank.
+    /// The matrices' product is multiplied by alpha / rank.
     pub alpha: f64,
     /// The linear layers of a block that have them, joined by `+`, or `all`.
     pub matrices: String,
@@ -40,10 +40,10 @@ impl Default for AdapterSettings {
 const MATRICES: [&str; 6] = ["query", "key", "value", "attention_output", "intermediate", "output"];
 
 impl LoraSettings {
-    /// The names of the layers that have matrices, in a block's order.
+    /// Returns the names of the layers that have matrices, in a block's order.
     ///
     /// # Errors
-    /// Where a name is unknown or given twice.
+    /// If a name is unknown or given twice.
     pub fn layers(&self) -> Result<Vec<&'static str>, PlanError> {
         if self.matrices == "all" {
             return Ok(MATRICES.to_vec());
@@ -59,7 +59,7 @@ impl LoraSettings {
                 return Err(fail(format!("there is no layer `{name}`")));
             }
             if asked[..number].contains(name) {
-                return Err(fail(format!("`{name}` stands there twice")));
+                return Err(fail(format!("`{name}` occurs twice")));
             }
         }
         Ok(MATRICES.into_iter().filter(|name| asked.contains(name)).collect())

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FileName, Policy, Settings, TaskSettings, sha256};
 
-/// Where cells lie in a grid, all seeds together.
+/// The position of cells in a grid, regardless of their seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GridPlace {
@@ -32,7 +32,7 @@ pub struct Twin {
 }
 
 impl GridPlace {
-    /// The place of a cell with these settings in a grid with these further axes.
+    /// Returns the place of a cell with these settings in a grid with these further axes.
     #[must_use]
     pub fn new(settings: &Settings, axes: &[&str]) -> Self {
         let value = |axis: &&str| Some(((*axis).to_string(), settings.get(axis)?));
@@ -40,7 +40,7 @@ impl GridPlace {
         Self { lang: settings.lang.clone(), policy: settings.policy.clone(), axes }
     }
 
-    /// Returns whether a cell with these settings lies here, whatever its seed.
+    /// Returns whether a cell with these settings has this position, with any seed.
     #[must_use]
     pub fn is_of(&self, settings: &Settings) -> bool {
         // The axes last: to read one takes much longer.
@@ -50,27 +50,27 @@ impl GridPlace {
     }
 }
 
-/// What a cell reads: an identity of each file by its role, and the depth of the encoder in blocks.
+/// The files of a cell: an identity of each by its role, and the encoder's number of blocks.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// By role, as in [`crate::Inputs`]: a hash of what the file contains.
+    /// A hash of each file's content by role, as in [`crate::Inputs`].
     pub contents: BTreeMap<String, String>,
     /// The encoder's blocks.
     pub blocks: usize,
 }
 
-/// Returns, for each cell, the index of the cell that is the same experiment and stands for it; `None` for a cell
-/// that stands for itself. Of several equal ones, the policy `none` stands for the others, or else the first.
-/// Without a [`Reading`] a cell stands for itself.
+/// Returns, for each cell, the index of the cell that represents the same experiment; `None` for a cell that
+/// represents itself. Of several equal cells, the one with the policy `none` represents the others, or else the
+/// first. A cell without a [`Reading`] represents itself.
 pub fn find_twins<S: Borrow<Settings>>(
     cells: impl IntoIterator<Item = (S, Option<Reading>)>,
 ) -> Vec<Option<usize>> {
     let mut keys = Vec::new();
-    // By what makes cells equal: the one that stands for them, and whether it is `none`.
+    // By hash: the representing cell, and whether its policy is `none`.
     let mut first: HashMap<String, (usize, bool)> = HashMap::new();
     for (index, (settings, reading)) in cells.into_iter().enumerate() {
         let settings = settings.borrow();
-        let key = reading.and_then(|reading| identity(settings, &reading));
+        let key = reading.and_then(|reading| experiment_hash(settings, &reading));
         if let Some(key) = &key {
             let is_none = settings.policy.as_str() == "none";
             let known = first.entry(key.clone()).or_insert((index, is_none));
@@ -87,14 +87,14 @@ pub fn find_twins<S: Borrow<Settings>>(
     keys.into_iter().enumerate().map(stands_for).collect()
 }
 
-/// Returns a hash that is equal for cells of the same experiment: settings by stage, with datasets and encoders known by what
-/// they contain, and policies by what they mean.
-fn identity(settings: &Settings, reading: &Reading) -> Option<String> {
+/// Returns a hash that is equal for cells of the same experiment: settings by stage, with datasets and encoders
+/// identified by their content, and policies by their meaning.
+fn experiment_hash(settings: &Settings, reading: &Reading) -> Option<String> {
     let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
     let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
     let mut stages = Vec::new();
     for (name, mut stage) in settings.in_stages().ok()? {
-        let policy = stage.policy.resolve(reading.blocks, &heads).ok()?.meaning();
+        let policy = stage.policy.resolve(reading.blocks, &heads).ok()?.canonical_form();
         let dataset = |task: &TaskSettings| contents_of(reading, &stage.role(stage.dataset_of(task), ""));
         let datasets: Vec<String> = stage.tasks.values().map(dataset).collect();
         for (task, contents) in stage.tasks.values_mut().zip(datasets) {
@@ -108,7 +108,8 @@ fn identity(settings: &Settings, reading: &Reading) -> Option<String> {
     Some(sha256(serde_json::to_string(&(stages, encoder)).ok()?.as_bytes()))
 }
 
-/// The contents of a dataset's files: those whose role is a split of this folder (empty for the cell's own dataset).
+/// Returns the contents of a dataset's files: the files whose role is a split of this folder (empty for the
+/// cell's own dataset).
 fn contents_of(reading: &Reading, folder: &str) -> String {
     let split = |role: &str| role.strip_prefix(folder).filter(|rest| SPLITS.contains(rest)).map(String::from);
     let files = reading.contents.iter().filter_map(|(role, hash)| Some((split(role)?, hash)));
@@ -138,15 +139,16 @@ mod tests {
         Reading { contents, blocks }
     }
 
-    fn twins(cells: &[(Settings, Reading)]) -> Vec<Option<usize>> {
+    fn find_twins_of(cells: &[(Settings, Reading)]) -> Vec<Option<usize>> {
         find_twins(cells.iter().map(|(settings, reading)| (settings, Some(reading.clone()))))
     }
 
     #[test]
     fn names_for_the_same_parameters_are_one_policy() {
         let names = ["first-50%", "none", "first-3", "blocks-0.1.2", "first-2", "blocks-2.1.0"];
-        let of =
-            |blocks: usize| twins(&names.map(|name| (settings("en", name, "m"), reading("d", "w", blocks))));
+        let of = |blocks: usize| {
+            find_twins_of(&names.map(|name| (settings("en", name, "m"), reading("d", "w", blocks))))
+        };
         assert_eq!(of(6), [None, None, Some(0), Some(0), None, Some(0)]);
         // With twelve blocks, half of them are six.
         assert_eq!(of(12), [None, None, None, Some(2), None, Some(2)]);
@@ -156,10 +158,10 @@ mod tests {
     fn nothing_frozen_stands_for_what_is_equal_to_it() {
         let cells = ["none+embeddings+lora", "none+lora", "none"]
             .map(|name| (settings("en", name, "m"), reading("d", "w", 2)));
-        assert_eq!(twins(&cells), [None, Some(0), None]);
+        assert_eq!(find_twins_of(&cells), [None, Some(0), None]);
         let all = ["blocks-0.1", "all", "last-2", "first-2"]
             .map(|name| (settings("en", name, "m"), reading("d", "w", 2)));
-        assert_eq!(twins(&all), [None, Some(0), Some(0), Some(0)]);
+        assert_eq!(find_twins_of(&all), [None, Some(0), Some(0), Some(0)]);
     }
 
     #[test]
@@ -173,7 +175,7 @@ mod tests {
             cell("pcm", "m", "e", "w"),
             cell("en", "other", "d", "v"),
         ];
-        assert_eq!(twins(&cells), [None, Some(0), Some(0), None, None]);
+        assert_eq!(find_twins_of(&cells), [None, Some(0), Some(0), None, None]);
     }
 
     #[test]
@@ -181,7 +183,7 @@ mod tests {
         let mut cells = vec![(settings("en", "none", "m"), reading("d", "w", 2)); 3];
         cells[1].0.seed += 1;
         cells[2].0.optimizer.lr *= 2.0;
-        assert_eq!(twins(&cells), [None, None, None]);
+        assert_eq!(find_twins_of(&cells), [None, None, None]);
         assert_eq!(find_twins([(&cells[0].0, None), (&cells[0].0, None)]), [None, None]);
     }
 
@@ -196,6 +198,6 @@ mod tests {
             reading.contents.insert(format!("{name}/train"), hash.into());
             (settings, reading)
         };
-        assert_eq!(twins(&[cell("a", "x"), cell("b", "x"), cell("c", "y")]), [None, Some(0), None]);
+        assert_eq!(find_twins_of(&[cell("a", "x"), cell("b", "x"), cell("c", "y")]), [None, Some(0), None]);
     }
 }

@@ -1,5 +1,5 @@
-//! Weights of which something is known that the plan cannot know: a file is recognised by its SHA-256, whatever the
-//! encoder is called and whoever wrote the plan.
+//! Caveats about weights that a plan cannot contain: a file is recognised by its SHA-256, under any name of the
+//! encoder and in any plan.
 //!
 //! # To add a caveat about an encoder's weights
 //!
@@ -17,7 +17,7 @@ struct KnownWeights {
     caveat: &'static str,
 }
 
-/// What a caveat of a plan says too if it is about the same.
+/// Words that a plan's caveat contains if it is about the same fact.
 const ROUNDED: &str = "weights were rounded to 4 bits";
 
 const ROUNDED_TO_4_BITS: &str = "The encoder's weights were rounded to 4 bits before training (the copy of \
@@ -43,7 +43,7 @@ const KNOWN: [KnownWeights; 3] = [
 ];
 
 impl Cell {
-    /// What to keep in mind about the weights that the cell starts from; nothing where they are drawn.
+    /// Returns the caveat about the weights that the cell starts from; `None` if they are drawn.
     #[must_use]
     pub fn weights_caveat(&self) -> Option<&'static str> {
         if self.settings.encoder.init != Init::Pretrained {
@@ -53,7 +53,7 @@ impl Cell {
         Some(KNOWN.iter().find(|known| known.sha256 == file.sha256)?.caveat)
     }
 
-    /// Whether a plan's caveat says what [`Cell::weights_caveat`] says already.
+    /// Returns whether a plan's caveat repeats [`Cell::weights_caveat`].
     #[must_use]
     pub fn repeats_weights_caveat(&self, caveat: &str) -> bool {
         caveat.contains(ROUNDED) && self.weights_caveat().is_some_and(|known| known.contains(ROUNDED))

@@ -1,6 +1,7 @@
-//! Is tagger A better than tagger B? Compares two files of predictions, with a bootstrap and a permutation test over
-//! sentences and McNemar's test over words: `cargo run -p frostline-score --example compare -- A.tsv B.tsv`. Each line is
-//! `form TAB gold TAB predicted`, and an empty line ends a sentence. Without files it compares two of its own.
+//! Tests whether tagger A is better than tagger B. Compares two files of predictions, with a bootstrap and a
+//! permutation test over sentences and McNemar's test over words: `cargo run -p frostline-score --example
+//! compare -- A.tsv B.tsv`. Each line is `form TAB gold TAB predicted`, and an empty line ends a sentence.
+//! Without files it compares two built-in ones.
 
 use frostline_score::conll18::{ScoredSentence, WordRow};
 use frostline_score::{Comparison, Resampling};
@@ -11,15 +12,15 @@ fn main() -> Result<(), Error> {
     let files: Vec<String> = std::env::args().skip(1).filter(|path| !path.starts_with('-')).collect();
     let [a, b] = match &files[..] {
         [a, b] => [std::fs::read_to_string(a)?, std::fs::read_to_string(b)?],
-        [] => own(),
+        [] => built_in_files(),
         _ => return Err("usage: compare A.tsv B.tsv".into()),
     };
-    print!("{}", compare(&a, &b)?);
+    print!("{}", compare_taggers(&a, &b)?);
     Ok(())
 }
 
 /// Forty sentences, in five of which only A is right.
-fn own() -> [String; 2] {
+fn built_in_files() -> [String; 2] {
     ["VERB", "NOUN"].map(|often| {
         let sentence =
             |n: usize| format!("ice\tNOUN\tNOUN\nmelts\tVERB\t{}\n\n", if n < 5 { often } else { "VERB" });
@@ -27,7 +28,7 @@ fn own() -> [String; 2] {
     })
 }
 
-fn compare(a: &str, b: &str) -> Result<Comparison, Error> {
+fn compare_taggers(a: &str, b: &str) -> Result<Comparison, Error> {
     let gold = sentences(a, 1)?;
     if gold != sentences(b, 1)? {
         return Err("the two files do not have the same words and gold tags".into());
@@ -35,7 +36,7 @@ fn compare(a: &str, b: &str) -> Result<Comparison, Error> {
     Ok(Comparison::new(&gold, &sentences(a, 2)?, &sentences(b, 2)?, &Resampling::default())?)
 }
 
-/// The sentences with the tags of one column.
+/// Returns the sentences with the tags of one column.
 fn sentences(text: &str, column: usize) -> Result<Vec<ScoredSentence<'_>>, Error> {
     let mut all = Vec::new();
     for sentence in text.split("\n\n").filter(|sentence| !sentence.trim().is_empty()) {
@@ -54,9 +55,9 @@ fn sentences(text: &str, column: usize) -> Result<Vec<ScoredSentence<'_>>, Error
 
 #[test]
 fn a_clear_difference_is_found() {
-    let [a, b] = own();
-    let found = compare(&a, &b).unwrap();
+    let [a, b] = built_in_files();
+    let found = compare_taggers(&a, &b).unwrap();
     assert_eq!((found.mcnemar.only_a, found.mcnemar.only_b), (5, 0));
     assert!(found.bootstrap.p_value < 0.05 && found.bootstrap.difference.low > 0.0);
-    assert!(compare(&a, "ice\tNOUN\tNOUN\n\n").is_err());
+    assert!(compare_taggers(&a, "ice\tNOUN\tNOUN\n\n").is_err());
 }

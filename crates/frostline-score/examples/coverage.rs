@@ -9,7 +9,8 @@ mod simulation;
 use patterns::{Pattern, TableRates, made_up, recorded};
 use simulation::{Setting, simulate};
 
-/// Fewer than a report's: the error of a variance from so many is small beside that from so few seeds.
+/// Number of resamples, fewer than in a report: the error from this number is small compared with the error
+/// from few seeds.
 const RESAMPLES: u32 = 400;
 
 /// Titles of the first table.
@@ -32,7 +33,8 @@ fn of_patterns(studies: u32) {
     for seeds in [2, 3, 5, 10] {
         for (name, patterns) in [("our records", recorded()), ("made up", made_up.clone())] {
             for (languages, count, calmer) in studied {
-                let simulate = |pattern: &Pattern| pattern.among(count, calmer).simulate(seeds, studies);
+                let simulate =
+                    |pattern: &Pattern| pattern.among_languages(count, calmer).simulate(seeds, studies);
                 let rates: Vec<TableRates> = patterns.iter().map(simulate).collect();
                 let mean = |get: fn(&TableRates) -> f64| {
                     100.0 * rates.iter().map(get).sum::<f64>() / rates.len() as f64

@@ -38,20 +38,20 @@ impl<T: Ord + Clone> MostFrequentTag<T> {
         Self { words, majority }
     }
 
-    /// The tag of `word`, or the majority tag for an unseen word; `None` only without any training
+    /// Returns the tag of `word`, or the majority tag for an unseen word; `None` only without any training
     /// data.
     #[must_use]
     pub fn predict(&self, word: &str) -> Option<&T> {
         self.words.get(word).or(self.majority.as_ref())
     }
 
-    /// The most frequent tag over all training words.
+    /// Returns the most frequent tag over all training words.
     #[must_use]
     pub const fn majority(&self) -> Option<&T> {
         self.majority.as_ref()
     }
 
-    /// Whether `word` occurs in the training data.
+    /// Returns whether `word` occurs in the training data.
     #[must_use]
     pub fn contains(&self, word: &str) -> bool {
         self.words.contains_key(word)

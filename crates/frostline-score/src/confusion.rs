@@ -18,7 +18,7 @@ pub struct Confusion {
     pub counts: Vec<Vec<u64>>,
     /// Per gold tag, the words without a prediction.
     pub missed: Vec<u64>,
-    /// Per predicted tag, the words whose gold tag is none of `tags`.
+    /// Per predicted tag, the words whose gold tag is not in `tags`.
     pub spurious: Vec<u64>,
     /// Words with a gold tag outside `tags` and without a prediction.
     pub outside: u64,
@@ -27,11 +27,11 @@ pub struct Confusion {
 /// Precision, recall and F1 of one tag, or an average of them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prf {
-    /// Correct over predicted; 0 where nothing was predicted.
+    /// Correct over predicted; 0 if nothing was predicted.
     pub precision: f64,
-    /// Correct over gold; 0 where there is no gold.
+    /// Correct over gold; 0 if there is no gold.
     pub recall: f64,
-    /// Harmonic mean of both; 0 where both are 0.
+    /// Harmonic mean of both; 0 if both are 0.
     pub f1: f64,
 }
 
@@ -58,7 +58,7 @@ pub struct TagScore {
     pub support: u64,
     /// Words with this predicted tag.
     pub predicted: u64,
-    /// Words where both are this tag.
+    /// Number of words whose gold and predicted tags are both this tag.
     pub correct: u64,
     /// The scores.
     pub prf: Prf,
@@ -76,7 +76,7 @@ pub struct Averages {
 }
 
 impl Confusion {
-    /// An empty matrix over these tags.
+    /// Returns an empty matrix over these tags.
     #[must_use]
     pub fn new<S: Into<String>>(tags: impl IntoIterator<Item = S>) -> Self {
         let tags: Vec<String> = tags.into_iter().map(Into::into).collect();
@@ -84,7 +84,7 @@ impl Confusion {
         Self { tags, counts: vec![vec![0; n]; n], missed: vec![0; n], spurious: vec![0; n], outside: 0 }
     }
 
-    /// The matrix of these (gold, predicted) names, tags in ascending order.
+    /// Returns the matrix of these (gold, predicted) names, tags in ascending order.
     #[must_use]
     pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let pairs: Vec<(&str, &str)> = pairs.into_iter().collect();
@@ -122,7 +122,7 @@ impl Confusion {
         self.add(word.gold, predicted);
     }
 
-    /// The number of words counted.
+    /// Returns the number of words counted.
     #[must_use]
     pub fn words(&self) -> u64 {
         self.counts.iter().flatten().sum::<u64>()
@@ -131,7 +131,7 @@ impl Confusion {
             + self.outside
     }
 
-    /// The number of words where gold and prediction agree.
+    /// Returns the number of words whose gold and predicted tags agree.
     #[must_use]
     pub fn correct(&self) -> u64 {
         (0..self.tags.len()).map(|t| self.counts[t][t]).sum()
@@ -155,7 +155,7 @@ impl Confusion {
         (0..self.tags.len()).map(score).collect()
     }
 
-    /// Micro, macro and weighted averages. All 0 where nothing was counted.
+    /// Micro, macro and weighted averages. All 0 if nothing was counted.
     #[must_use]
     pub fn averages(&self) -> Averages {
         let mut tags = self.per_tag();
@@ -168,7 +168,8 @@ impl Confusion {
         }
     }
 
-    /// At most `most` confusions (gold, predicted, words), most frequent first; correct words are omitted.
+    /// Returns at most `most` confusions (gold, predicted, words), most frequent first; correct words are
+    /// omitted.
     #[must_use]
     pub fn worst(&self, most: usize) -> Vec<(&str, &str, u64)> {
         let mut cells: Vec<(usize, usize, u64)> = Vec::new();

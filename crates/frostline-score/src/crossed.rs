@@ -1,19 +1,20 @@
-//! How sure is a difference between two systems that were trained with the same seeds and scored on the same sentences?
+//! The uncertainty of a difference between two systems that were trained with the same seeds and scored on the
+//! same sentences.
 //!
 //! Seeds and sentences are both samples, and they are crossed: every seed is scored on every sentence. A
-//! [`CrossedDifference`] separates what each contributes to the variance and combines both in one interval. Where a split is
-//! drawn anew for every seed, each seed has sentences of its own. The variance between seeds then contains what comes from
-//! sentences, but for the sentences that two seeds have both drawn.
+//! [`CrossedDifference`] separates the contribution of each to the variance and combines both in one interval.
+//! If a split is drawn anew for every seed, each seed has separate sentences. The variance between seeds then
+//! includes the sentences' variance, except for sentences that two seeds have both drawn.
 //!
 //! - *Sentences* are resampled with replacement, the same ones for all seeds, since words of a sentence are not
 //!   independent and one sentence may be hard for every seed.
 //! - *Seeds* are too few to be resampled: a bootstrap of three values gives an interval that is far too narrow. Their
 //!   variance is estimated with `seeds - 1` in the denominator.
 //!
-//! The variance between seeds also contains what a seed does on single sentences (the interaction), which the variance
-//! of sentences contains too.
+//! The variance between seeds also contains the effect of a seed on single sentences (the interaction), which
+//! the variance of sentences contains too.
 //!
-//! [`verdict::judge`](crate::verdict::judge) makes intervals of the comparisons of a table.
+//! [`verdict::judge`](crate::verdict::judge) computes the intervals of a table's comparisons.
 //!
 //! # Source
 //! Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), chapter 8; Owen and Eckles, *Bootstrapping Data
@@ -66,13 +67,14 @@ impl Stratum {
     /// B in each sentence.
     ///
     /// # Errors
-    /// As [`Stratum::partly_crossed`].
+    /// See [`Stratum::partly_crossed`].
     pub fn new(words: Vec<u32>, gains: &[Vec<f64>]) -> Result<Self, ScoreError> {
         let gains = gains.iter().cloned().map(Some).collect();
         Self::partly_crossed(vec![Scored { words, gains }])
     }
 
-    /// From several texts, where not every seed was scored on every one. Each has a place for every seed, in one order.
+    /// Creates strata from several texts, if not every seed was scored on every text. Each text has a place for
+    /// every seed, in the same order.
     ///
     /// # Errors
     /// If there is no seed, a text has fewer than two sentences, no word or no seed, a gain is not finite, a seed has another
@@ -119,7 +121,7 @@ impl Stratum {
         Ok(made)
     }
 
-    /// The same with another weight than 1 in the mean over strata.
+    /// Sets the weight in the mean over strata, 1 by default.
     ///
     /// # Panics
     /// If the weight is not above 0 and finite.
@@ -129,8 +131,9 @@ impl Stratum {
         Self { weight, ..self }
     }
 
-    /// The same whose texts were drawn from the same sentences, so that two of them have this share in common. As if a
-    /// sentence were as hard for every seed that has it: intervals are rather too wide than too narrow.
+    /// Declares that the texts were drawn from the same sentences, so that two of them share this fraction. A
+    /// sentence is assumed to be equally hard for every seed that has it: intervals are too wide rather than
+    /// too narrow.
     ///
     /// # Panics
     /// If the share is not in \[0, 1\].
@@ -140,7 +143,7 @@ impl Stratum {
         Self { overlap: if self.texts.len() > 1 { share } else { 0.0 }, ..self }
     }
 
-    /// The words of all texts, those that they share counted once.
+    /// Returns the words of all texts, with shared words counted once.
     fn all_words(&self) -> f64 {
         let texts = self.texts.len() as f64;
         let words: f64 = self.words.iter().map(|&words| f64::from(words)).sum();
@@ -154,7 +157,7 @@ impl Stratum {
         self.texts.iter().map(of_text).sum::<usize>().div_ceil(self.seeds)
     }
 
-    /// The words that each seed was scored on.
+    /// Returns the words that each seed was scored on.
     fn words_by_seed(&self) -> Vec<f64> {
         let mut words = vec![0.0; self.seeds];
         for text in &self.texts {
@@ -164,7 +167,7 @@ impl Stratum {
         words
     }
 
-    /// Each seed's difference of accuracies.
+    /// Returns each seed's difference of accuracies.
     fn by_seed(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.seeds];
         for of_sentence in self.gains.chunks_exact(self.seeds) {
@@ -174,7 +177,7 @@ impl Stratum {
     }
 
     /// How the sample of sentences makes the mean over seeds vary.
-    fn sampling(&self, resamples: u32, stream: Stream) -> Sampled {
+    fn sample_sentences(&self, resamples: u32, stream: Stream) -> Sampled {
         let seeds = self.seeds as f64;
         let centre = self.by_seed();
         let centre_of_all = centre.iter().sum::<f64>() / seeds;
@@ -208,15 +211,15 @@ impl Stratum {
             used += 1.0;
         }
         // The bootstrap's variance has the number of sentences in the denominator, for each text; texts are of about one
-        // size where there are several.
+        // size if there are several.
         let n = self.words.len() as f64;
         let scale = n / (n - self.texts.len() as f64) / f64::max(used, 1.0);
         let (of_mean, of_seeds) = (scale * of_mean, scale * of_seeds);
-        // What two texts have in common is resampled with each of them alone, but is one sample.
+        // The common part of two texts is resampled with each text separately, but is one sample.
         let of_mean = of_mean + self.overlap * (of_seeds - of_mean).max(0.0);
         let interaction = if self.seeds > 1 { (of_seeds - of_mean) / (seeds - 1.0) } else { 0.0 };
-        // As if one more word were right in A alone and one in B alone: where the systems (nearly) never differ, the
-        // sentences at hand do not prove that they never would.
+        // This adds one more word that only A has correct and one that only B has correct: systems that
+        // (almost) never differ on these sentences may differ on others.
         let unseen = 2.0 / self.all_words().powi(2);
         Sampled {
             variance: of_mean + unseen,
@@ -227,20 +230,20 @@ impl Stratum {
     }
 }
 
-/// What resampled sentences show.
+/// The results of resampling sentences.
 struct Sampled {
     /// The variance of the mean over seeds.
     variance: f64,
     /// The part of it that is the interaction.
     interaction: f64,
-    /// The part of it that stands for words that were not seen.
+    /// The part of the variance for unseen words.
     unseen: f64,
-    /// The mean over seeds minus that of all sentences, resample by resample.
+    /// The mean over seeds minus its value over all sentences, for each resample.
     deviations: Vec<f64>,
 }
 
 impl Text {
-    /// Adds words to those of the seeds that were scored on this text.
+    /// Adds words to the seeds that were scored on this text.
     fn add(&self, words: &mut [f64], more: f64) {
         words
             .iter_mut()
@@ -256,18 +259,18 @@ fn add(sums: &mut [f64], values: &[f64]) {
     }
 }
 
-/// What the variance of a difference consists of.
+/// The parts of the variance of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct VarianceParts {
     /// The variance of seeds' differences divided by their number; absent for one seed.
     pub seeds: Option<f64>,
     /// From the sample of sentences.
     pub sentences: f64,
-    /// What both contain: how a seed does on single sentences.
+    /// The part contained in both: the effect of a seed on single sentences.
     pub interaction: f64,
 }
 
-/// The accuracy of A minus that of B, averaged over seeds, with how sure it is.
+/// The accuracy of A minus the accuracy of B, averaged over seeds, with its uncertainty.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CrossedDifference {
     /// The difference, as a fraction of 1.
@@ -281,18 +284,18 @@ pub struct CrossedDifference {
     /// Degrees of freedom of the sentences' part.
     #[serde(skip)]
     pub(crate) freedom: usize,
-    /// The part of the sentences' variance that stands for words that were not seen.
+    /// The part of the sentences' variance for unseen words.
     #[serde(skip)]
     pub(crate) unseen: f64,
-    /// Resample by resample, how far the value is from that of all sentences. The same sentences are drawn for all comparisons
-    /// on one text, so that values of different comparisons belong together.
+    /// The deviation of each resample from the value over all sentences. The same sentences are drawn for all
+    /// comparisons on one text, so that the deviations of different comparisons belong together.
     #[serde(skip)]
     pub(crate) deviations: Vec<f64>,
 }
 
 impl CrossedDifference {
-    /// The difference; with several strata the weighted mean of theirs. Strata have the same seeds in the same order, and
-    /// their sentences are resampled independently.
+    /// Returns the difference; with several strata the weighted mean of theirs. Strata have the same seeds in
+    /// the same order, and their sentences are resampled independently.
     ///
     /// # Errors
     /// Without strata, or if they differ in their number of seeds.
@@ -316,7 +319,7 @@ impl CrossedDifference {
             let weight = stratum.weight / weights;
             let of_stratum: Vec<f64> = stratum.by_seed().iter().map(|value| weight * value).collect();
             add(&mut by_seed, &of_stratum);
-            let sampled = stratum.sampling(resamples, stream.child(number));
+            let sampled = stratum.sample_sentences(resamples, stream.child(number));
             sentences += weight * weight * sampled.variance;
             interaction += weight * weight * sampled.interaction;
             unseen += weight * weight * sampled.unseen;
@@ -333,11 +336,11 @@ impl CrossedDifference {
         })
     }
 
-    /// A difference of which the parts are known: each seed's difference, the number of sentences, and what comes from them. The
-    /// variance between seeds is computed from the seeds.
+    /// Returns a difference with known parts: each seed's difference, the number of sentences, and their
+    /// variance. The variance between seeds is computed from the seeds.
     ///
     /// # Errors
-    /// Without seeds or with fewer than two sentences.
+    /// If there are no seeds or fewer than two sentences.
     pub fn from_parts(by_seed: Vec<f64>, sentences: usize, parts: VarianceParts) -> Result<Self, ScoreError> {
         if by_seed.is_empty() {
             return Err(ScoreError::Empty { what: "the list of seeds" });
@@ -360,7 +363,7 @@ impl CrossedDifference {
         })
     }
 
-    /// How many seeds.
+    /// Returns how many seeds.
     #[must_use]
     pub const fn seeds(&self) -> usize {
         self.by_seed.len()

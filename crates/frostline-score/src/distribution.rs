@@ -8,7 +8,7 @@ pub fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x / SQRT_2)
 }
 
-/// The `x` with `P(Z <= x) = p`; infinite at 0 and 1.
+/// Returns the `x` with `P(Z <= x) = p`; infinite at 0 and 1.
 pub fn normal_quantile(p: f64) -> f64 {
     if p > 0.5 {
         // `1 - p` is exact here, and the lower tail keeps its precision.
@@ -32,7 +32,8 @@ pub fn normal_quantile(p: f64) -> f64 {
     }
 }
 
-/// Where a decreasing function crosses 0 between `low` and `high`, at whose ends it has different signs (or is 0).
+/// Returns the root of a decreasing function between `low` and `high`, at whose ends it has different signs (or
+/// is 0).
 ///
 /// # Source
 /// Dowell and Jarratt, *A Modified Regula Falsi Method for Computing the Root of an Equation* (1971).

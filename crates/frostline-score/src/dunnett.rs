@@ -12,7 +12,7 @@ use std::f64::consts::SQRT_2;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::distribution::root_of_decreasing;
-use crate::interval::checked;
+use crate::interval::checked_confidence;
 
 /// Step of the grid on which the inner integral is kept, in the logarithm of a t-value.
 const STEP: f64 = 0.02;
@@ -54,7 +54,7 @@ impl Dunnett {
     }
 
     /// Quantiles with this many degrees of freedom, computed once for each table and number.
-    pub(crate) fn curve(&self, freedom: f64) -> Arc<Curve> {
+    pub(crate) fn quantile_curve(&self, freedom: f64) -> Arc<Curve> {
         static COMPUTED: Mutex<BTreeMap<(usize, u64), Arc<Curve>>> = Mutex::new(BTreeMap::new());
         let freedom = freedom.min(MOST_FREEDOM);
         let key = (self.rows, freedom.to_bits());
@@ -66,8 +66,8 @@ impl Dunnett {
         curve
     }
 
-    /// The same, prepared once for each number of comparisons.
-    pub(crate) fn shared(rows: usize) -> Arc<Self> {
+    /// Returns the distribution, prepared once for each number of comparisons.
+    pub(crate) fn for_comparisons(rows: usize) -> Arc<Self> {
         static PREPARED: Mutex<BTreeMap<usize, Arc<Dunnett>>> = Mutex::new(BTreeMap::new());
         let mut prepared = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(prepared.entry(rows).or_insert_with(|| Arc::new(Self::new(rows))))
@@ -79,8 +79,8 @@ impl Dunnett {
         self.rows
     }
 
-    /// The probability that the largest absolute t-value exceeds `t`, with this many degrees of freedom, which need not be
-    /// a whole number.
+    /// Returns the probability that the largest absolute t-value exceeds `t`, with this many degrees of
+    /// freedom, which need not be a whole number.
     ///
     /// # Panics
     /// If `t` is negative or `freedom` is not above 0.
@@ -114,13 +114,13 @@ impl Dunnett {
         (sum * STEP * stride as f64).min(1.0)
     }
 
-    /// The value that the largest absolute t-value stays below with the probability `confidence`.
+    /// Returns the value that the largest absolute t-value stays below with the probability `confidence`.
     ///
     /// # Panics
     /// If `confidence` is not between 0 and 1, or `freedom` is not above 0.
     #[must_use]
     pub fn quantile(&self, confidence: f64, freedom: f64) -> f64 {
-        let outside = 1.0 - checked(confidence);
+        let outside = 1.0 - checked_confidence(confidence);
         let (mut low, mut high) = (0.0, 1.0_f64);
         while self.tail(high.exp(), freedom) > outside && high < 20.0 {
             (low, high) = (high, high + 1.0);
@@ -157,29 +157,29 @@ impl Curve {
     const POINTS: usize = 56;
 
     fn new(dunnett: &Dunnett, freedom: f64) -> Self {
-        let quantile = |at: usize| match Self::outside(at) {
+        let quantile = |at: usize| match Self::outside_probability(at) {
             outside if outside >= 1.0 => 0.0,
             outside => dunnett.quantile(1.0 - outside, freedom),
         };
         Self { quantiles: (0..Self::POINTS).map(quantile).collect() }
     }
 
-    fn outside(at: usize) -> f64 {
+    fn outside_probability(at: usize) -> f64 {
         0.05 * (Self::STEP * (Self::CENTRE as f64 - at as f64)).exp()
     }
 
-    /// The quantile at 95 %.
+    /// Returns the quantile at 95 %.
     pub fn at_95(&self) -> f64 {
         self.quantiles[Self::CENTRE]
     }
 
-    /// The probability at which `width` of two curves' quantiles reaches `wanted`; the smallest one if it stays below. `width`
-    /// must increase with both quantiles.
+    /// Returns the probability at which `width` of two curves' quantiles reaches `wanted`; the smallest one if
+    /// it stays below. `width` must increase with both quantiles.
     pub fn p_value(a: &Self, b: &Self, wanted: f64, width: impl Fn([f64; 2]) -> f64) -> f64 {
         let width = |at: usize| width([a.quantiles[at], b.quantiles[at]]);
         let (mut below, mut above) = (0, Self::POINTS - 1);
         if wanted >= width(above) {
-            return Self::outside(above);
+            return Self::outside_probability(above);
         }
         while above - below > 1 {
             let middle = (below + above) / 2;
@@ -187,12 +187,12 @@ impl Curve {
         }
         let (low, high) = (width(below), width(above));
         let part = if high > low { ((wanted - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
-        (Self::outside(below) * (-Self::STEP * part).exp()).min(1.0)
+        (Self::outside_probability(below) * (-Self::STEP * part).exp()).min(1.0)
     }
 }
 
-/// The probability that at least one of so many normal values, any two of which have a correlation of one half, is further
-/// from 0 than `x`: each is the sum of a common part and its own, of the same variance.
+/// Returns the probability that at least one of so many normal values, any two of which have a correlation of
+/// one half, is further from 0 than `x`: each is the sum of a common part and its own, of the same variance.
 fn normal_tail(x: f64, rows: usize) -> f64 {
     if rows == 1 {
         return libm::erfc(x / SQRT_2);

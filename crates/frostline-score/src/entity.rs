@@ -1,6 +1,6 @@
 //! Entities from IOB2 tags, and their F1 as CoNLL-2003 defines it.
 //!
-//! An entity is correct if its first word, last word and type are; there is no partial credit. A
+//! An entity is correct if its first word, last word and type are correct; there is no partial credit. A
 //! [`Scheme`] defines how malformed tags are read.
 //!
 //! ```
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! # Source
-//! Tjong Kim Sang and De Meulder, *Introduction to the CoNLL-2003 Shared Task* (2003). The strict
-//! scheme is that of the Python package seqeval.
+//! Tjong Kim Sang and De Meulder, *Introduction to the CoNLL-2003 Shared Task* (2003). The strict scheme
+//! follows the Python package seqeval.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,10 +27,10 @@ use crate::error::ScoreError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
-    /// It begins an entity, as in the CoNLL-2003 task's own scorer.
+    /// A malformed tag begins an entity, as in the CoNLL-2003 task's own scorer.
     #[default]
     Lenient,
-    /// It is outside any entity.
+    /// A malformed tag is outside any entity.
     Strict,
 }
 
@@ -41,11 +41,11 @@ pub struct EntitySpan<'a> {
     pub start: usize,
     /// One past the last word.
     pub end: usize,
-    /// Its type, such as `PER`.
+    /// The entity's type, such as `PER`.
     pub kind: &'a str,
 }
 
-/// The entities of one sentence. A tag that begins with neither `B-` nor `I-` is outside.
+/// Returns the entities of one sentence. A tag that begins with neither `B-` nor `I-` is outside.
 #[must_use]
 pub fn entities<'a>(tags: &[&'a str], scheme: Scheme) -> Vec<EntitySpan<'a>> {
     let mut found: Vec<EntitySpan> = Vec::new();
@@ -109,24 +109,24 @@ impl EntityScores {
         }
         let wanted: BTreeSet<EntitySpan> = entities(gold, self.scheme).into_iter().collect();
         for entity in entities(predicted, self.scheme) {
-            let counts = self.counts(entity.kind);
+            let counts = self.counts_of_kind(entity.kind);
             counts.predicted += 1;
             counts.correct += u64::from(wanted.contains(&entity));
         }
         for entity in wanted {
-            self.counts(entity.kind).gold += 1;
+            self.counts_of_kind(entity.kind).gold += 1;
         }
         Ok(())
     }
 
-    /// The scores over all types with equal weight for every entity: the task's F1.
+    /// Returns the scores over all types with equal weight for every entity: the task's F1.
     #[must_use]
     pub fn overall(&self) -> Prf {
         let sum = |f: fn(&EntityCounts) -> u64| self.kinds.values().map(f).sum();
         Prf::from_counts(sum(|c| c.correct), sum(|c| c.predicted), sum(|c| c.gold))
     }
 
-    fn counts(&mut self, kind: &str) -> &mut EntityCounts {
+    fn counts_of_kind(&mut self, kind: &str) -> &mut EntityCounts {
         self.kinds.entry(kind.to_owned()).or_default()
     }
 }

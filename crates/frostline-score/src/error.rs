@@ -1,4 +1,4 @@
-//! The error type of this crate: what can be wrong with the data.
+//! The error type of this crate: faults of the data.
 //!
 //! Settings out of range are bugs of the caller, not errors: they panic, as each function documents.
 
@@ -57,12 +57,12 @@ pub enum ScoreError {
         side: &'static str,
         /// The sentence, from 1.
         sentence: usize,
-        /// What is wrong with it.
+        /// The fault of the sentence.
         fault: SentenceFault,
     },
 }
 
-/// What is wrong with one sentence.
+/// A fault of one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SentenceFault {
     /// There is no word in it.
@@ -79,7 +79,7 @@ pub enum SentenceFault {
     Head {
         /// The word, from 1.
         word: usize,
-        /// Its head.
+        /// The head of the word.
         head: usize,
         /// Words in the sentence.
         words: usize,
@@ -90,9 +90,9 @@ pub enum SentenceFault {
          1-{words}"
     )]
     Range {
-        /// Its first word.
+        /// The first word of the range.
         first: usize,
-        /// Its last word.
+        /// The last word of the range.
         last: usize,
         /// Words in the sentence.
         words: usize,

@@ -47,7 +47,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// The sum of the parts over the sum of the wholes; NaN where the latter is 0.
+    /// Returns the sum of the parts over the sum of the wholes; NaN if the latter is 0.
     #[must_use]
     pub fn of(shares: &[Self]) -> f64 {
         let part: u64 = shares.iter().map(|s| s.part).sum();
@@ -55,7 +55,7 @@ impl Share {
         part as f64 / whole as f64
     }
 
-    pub(crate) fn picked(shares: &[Self], items: &[usize]) -> f64 {
+    pub(crate) fn share_of_picked(shares: &[Self], items: &[usize]) -> f64 {
         let part: u64 = items.iter().map(|&i| shares[i].part).sum();
         let whole: u64 = items.iter().map(|&i| shares[i].whole).sum();
         part as f64 / whole as f64
@@ -85,7 +85,7 @@ impl Default for Resampling {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limits {
-    /// Their quantiles.
+    /// Quantiles of the resampled values.
     #[default]
     Percentile,
     /// Quantiles corrected for bias and skew (BCa); costs one more evaluation per item.
@@ -94,7 +94,7 @@ pub enum Limits {
 
 /// Wilson's score interval for `part` of `whole`.
 ///
-/// Where `whole` is 0, the limits are 0 and 1 and the value is NaN.
+/// If `whole` is 0, the limits are 0 and 1 and the value is NaN.
 ///
 /// # Panics
 /// If `part > whole`, or `confidence` is not between 0 and 1.
@@ -122,16 +122,16 @@ pub fn wilson(part: u64, whole: u64, confidence: f64) -> Estimate {
 /// Without items, all three numbers are NaN.
 ///
 /// # Panics
-/// As [`bootstrap`].
+/// See [`bootstrap`].
 #[must_use]
 pub fn bootstrap_share(shares: &[Share], resampling: &Resampling) -> Estimate {
-    let statistic = |items: &[usize]| Share::picked(shares, items);
+    let statistic = |items: &[usize]| Share::share_of_picked(shares, items);
     bootstrap(shares.len(), statistic, Limits::Percentile, resampling)
 }
 
 /// Bootstrap interval of any statistic of `n` items.
 ///
-/// The statistic receives indices of items, with repetitions. Resamples where it is NaN are
+/// The statistic receives indices of items, with repetitions. Resamples in which it is NaN are
 /// ignored.
 ///
 /// # Panics
@@ -142,7 +142,7 @@ pub fn bootstrap(
     limits: Limits,
     resampling: &Resampling,
 ) -> Estimate {
-    let outside = 0.5 * (1.0 - checked(resampling.confidence));
+    let outside = 0.5 * (1.0 - checked_confidence(resampling.confidence));
     let all: Vec<usize> = (0..n).collect();
     let value = statistic(&all);
     let mut drawn: Vec<f64> = Vec::with_capacity(resampling.resamples as usize);
@@ -173,7 +173,7 @@ pub(crate) fn for_each_resample(n: usize, resampling: &Resampling, mut visit: im
     }
 }
 
-/// The quantiles to use, corrected by the median's bias and the jackknife's skew.
+/// Returns the quantiles to use, corrected by the median's bias and the jackknife's skew.
 fn bias_corrected(
     all: &[usize],
     statistic: impl Fn(&[usize]) -> f64,
@@ -216,10 +216,10 @@ pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
 }
 
 pub(crate) fn two_sided_z(confidence: f64) -> f64 {
-    -normal_quantile(0.5 * (1.0 - checked(confidence)))
+    -normal_quantile(0.5 * (1.0 - checked_confidence(confidence)))
 }
 
-pub(crate) fn checked(confidence: f64) -> f64 {
+pub(crate) fn checked_confidence(confidence: f64) -> f64 {
     assert!(confidence > 0.0 && confidence < 1.0, "a confidence of {confidence} is not between 0 and 1");
     confidence
 }

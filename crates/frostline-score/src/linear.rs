@@ -1,8 +1,8 @@
-//! F1 scores as gains per sentence, so that they are compared by the rule that compares accuracies.
+//! F1 scores as gains per sentence, so that the rule for accuracies applies to them.
 //!
-//! A score such as F1 is a ratio of sums over sentences, or a mean of ratios. What one sentence adds to it is its linear
-//! part: its numerator minus the score times its denominator, over the sum of all denominators. Resampling these parts is
-//! resampling the counts, up to terms that vanish with the number of sentences.
+//! A score such as F1 is a ratio of sums over sentences, or a mean of ratios. Each sentence contributes its
+//! linear part: its numerator minus the score times its denominator, over the sum of all denominators.
+//! Resampling these parts equals resampling the counts, up to terms that vanish with the number of sentences.
 //!
 //! # Source
 //! Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), chapter 21: the infinitesimal jackknife.
@@ -15,14 +15,15 @@ use std::collections::BTreeMap;
 pub struct ClassCount {
     /// The class: a tag, or 0 if there is one class.
     pub class: u16,
-    /// Its part in this sentence.
+    /// The class's numerator in this sentence.
     pub part: u16,
-    /// Its whole in this sentence.
+    /// The class's denominator in this sentence.
     pub whole: u16,
 }
 
-/// Gains of A over B by sentence, in words, whose sum over the number of words is A's mean ratio minus B's. Each class that
-/// occurs counts the same. `a` and `b` have the counts of each sentence.
+/// Returns the gains of A over B by sentence, in words. Their sum divided by the number of words is A's mean
+/// ratio minus B's. Each class that occurs has the same weight. `a` and `b` contain the counts of each
+/// sentence.
 ///
 /// ```
 /// use frostline_score::linear::{ClassCount, ratio_gains};
@@ -49,7 +50,7 @@ pub fn ratio_gains(words: &[u32], a: &[Vec<ClassCount>], b: &[Vec<ClassCount>]) 
     (0..words.len()).map(gain).collect()
 }
 
-/// The mean over classes of the sum of the parts over the sum of the wholes; 0 without any class.
+/// Returns the mean over classes of the sum of the parts over the sum of the wholes; 0 without any class.
 #[must_use]
 pub fn mean_ratio(counts: &[Vec<ClassCount>]) -> f64 {
     Ratios::new(counts).mean()
@@ -74,7 +75,7 @@ impl Ratios {
         sum / self.0.len().max(1) as f64
     }
 
-    /// The linear part of a sentence in the mean.
+    /// Returns the linear part of a sentence in the mean.
     fn part_of(&self, counts: &[ClassCount]) -> f64 {
         let of_class = |count: &ClassCount| {
             let [part, whole] = self.0.get(&count.class)?;
@@ -104,8 +105,8 @@ mod tests {
         (0..sentences).map(|at| (0..classes).map(|class| of_class(at, class)).collect()).collect()
     }
 
-    /// The bootstrap's variance of the difference where counts are resampled.
-    fn resampled(a: &[Vec<ClassCount>], b: &[Vec<ClassCount>]) -> f64 {
+    /// Returns the bootstrap's variance of the difference if counts are resampled.
+    fn resampled_variance(a: &[Vec<ClassCount>], b: &[Vec<ClassCount>]) -> f64 {
         let (n, resamples) = (a.len() as u64, 3_000);
         let stream = Stream::new(3, "counts");
         let centre = mean_ratio(a) - mean_ratio(b);
@@ -129,7 +130,7 @@ mod tests {
             assert!((gains.iter().sum::<f64>() / 4_000.0 - (mean_ratio(&a) - mean_ratio(&b))).abs() < 1e-12);
             let found = CrossedDifference::of(&[Stratum::new(words, &[gains]).expect("a stratum")], 3_000, 0);
             let variance = found.expect("a difference").variance.sentences - 2.0 / 4_000_f64.powi(2);
-            let ratio = variance / resampled(&a, &b);
+            let ratio = variance / resampled_variance(&a, &b);
             assert!((ratio - 1.0).abs() < tolerance, "{classes} classes: {ratio}");
         }
     }

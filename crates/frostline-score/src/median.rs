@@ -8,8 +8,8 @@
 use crate::distribution::fair_coin;
 use crate::{Estimate, interval};
 
-/// The median and an interval between two of the values that covers the true median with at least this `confidence`. Where
-/// there are too few values for that, the interval is without limits; the median of none is NaN.
+/// Returns the median and an interval between two of the values that covers the true median with at least this
+/// `confidence`. With too few values the interval is unbounded; the median of no values is NaN.
 ///
 /// # Panics
 /// If a value is NaN, or `confidence` is not between 0 and 1.
@@ -26,7 +26,8 @@ pub fn median(values: &[f64], confidence: f64) -> Estimate {
     sorted.sort_by(|a, b| a.partial_cmp(b).expect("no value is NaN"));
     let n = sorted.len();
     let value = interval::quantile(&sorted, 0.5);
-    // How many values may be left out at each end: the chance that so few or fewer lie on one side of the median.
+    // The number of values that may be omitted at each end follows from the chance that this few or fewer are
+    // on one side of the median.
     let outside = |left_out: usize| 2.0 * fair_coin(left_out as u64, n as u64).1;
     let left_out = (0..n / 2).take_while(|&left_out| outside(left_out) <= 1.0 - confidence).last();
     match left_out {

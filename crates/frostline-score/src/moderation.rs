@@ -1,12 +1,12 @@
-//! Variances between seeds, moderated across the comparisons of a study: two or three seeds say little about how much seeds
-//! scatter, but all comparisons of a study together say more.
+//! Variances between seeds, moderated across the comparisons of a study: two or three seeds contain little
+//! information about the scatter of seeds, but all comparisons of a study together contain more.
 //!
-//! A comparison's variance between seeds cannot be smaller than what its seeds do on single sentences (the
-//! [interaction](crate::crossed::VarianceParts::interaction)), which is known well because there are many sentences. How many times
-//! larger it is, is much alike for the comparisons of one study, except that policies which differ more also scatter more.
-//! Each comparison is therefore given a *prior variance*: its interaction, times a trend over the size of its difference,
-//! times the mean ratio of the study. The *moderated variance* is the mean of the prior variance and the comparison's own, weighted by
-//! [`PRIOR_FREEDOM`] and by the seeds minus 1.
+//! A comparison's variance between seeds cannot be smaller than the effect of its seeds on single sentences
+//! (the [interaction](crate::crossed::VarianceParts::interaction)), which many sentences estimate well. The
+//! ratio of the two is similar for all comparisons of one study, except that policies which differ more also
+//! scatter more. Each comparison is therefore given a *prior variance*: its interaction, times a trend over the
+//! size of its difference, times the mean ratio of the study. The *moderated variance* is the mean of the prior
+//! variance and the comparison's own, weighted by [`PRIOR_FREEDOM`] and by the seeds minus 1.
 //!
 //! The constants were chosen with the records of many sweeps, and [`seed_freedom`] was calibrated in simulations
 //! (`docs/statistics.md`).
@@ -32,30 +32,31 @@ pub struct SeedScatter {
 }
 
 impl SeedScatter {
-    /// The scatter of all comparisons that have at least two seeds, over all tables of a study.
+    /// Returns the scatter of all comparisons that have at least two seeds, over all tables of a study.
     #[must_use]
     pub fn of<'a>(comparisons: impl IntoIterator<Item = &'a CrossedDifference>) -> Self {
         let (mut sum, mut count) = (0.0, 0.0);
-        for ratio in comparisons.into_iter().filter_map(ratio) {
+        for ratio in comparisons.into_iter().filter_map(variance_ratio) {
             sum += ratio;
             count += 1.0;
         }
         Self { ratio: if count > 0.0 { sum / count } else { 0.0 } }
     }
 
-    /// The larger of both, so that a table whose seeds scatter more than those of the study is judged by its own scatter.
+    /// Returns the larger scatter, so that a table whose seeds scatter more than the study's is judged by its
+    /// own scatter.
     #[must_use]
     pub fn or_larger(self, other: Self) -> Self {
         Self { ratio: self.ratio.max(other.ratio) }
     }
 
-    /// The moderated variance of a mean over seeds; absent for one seed.
+    /// Returns the moderated variance of a mean over seeds; absent for one seed.
     #[must_use]
-    pub fn moderated(self, difference: &CrossedDifference) -> Option<f64> {
+    pub fn moderated_variance(self, difference: &CrossedDifference) -> Option<f64> {
         let own = difference.variance.seeds?;
         let freedom = difference.seeds() as f64 - 1.0;
-        let least = floor(difference);
-        let prior = (predicted(difference) * self.ratio).max(least);
+        let least = least_variance(difference);
+        let prior = (predicted_variance(difference) * self.ratio).max(least);
         Some(((PRIOR_FREEDOM * prior + freedom * own) / (PRIOR_FREEDOM + freedom)).max(least))
     }
 }
@@ -71,24 +72,25 @@ pub fn seed_freedom(seeds: usize, rows: usize) -> f64 {
     seeds as f64 - 1.0 + borrowed.min(MOST_BORROWED)
 }
 
-/// The least variance of a mean over seeds: what seeds do on single sentences, or one word that is unseen.
-pub(crate) fn floor(difference: &CrossedDifference) -> f64 {
+/// Returns the least variance of a mean over seeds: the effect of seeds on single sentences, or one unseen
+/// word.
+pub(crate) fn least_variance(difference: &CrossedDifference) -> f64 {
     difference.variance.interaction.max(difference.unseen).max(1e-18)
 }
 
-/// What the interaction and the trend predict, up to the study's ratio: policies whose difference is large beside what a seed
-/// does on single sentences scatter more.
-fn predicted(difference: &CrossedDifference) -> f64 {
-    let least = floor(difference);
+/// Returns the variance predicted by the interaction and the trend, up to the study's ratio. Policies whose
+/// difference is large compared with the effect of a seed on single sentences scatter more.
+fn predicted_variance(difference: &CrossedDifference) -> f64 {
+    let least = least_variance(difference);
     let of_one_seed = (least * difference.seeds() as f64).sqrt();
     least * (difference.value.abs() / of_one_seed + 1.0).sqrt()
 }
 
-/// The variance between seeds over what is predicted. A comparison of which all seeds agree to the last word says nothing about
-/// others: it is usually a policy that does what the baseline does.
-fn ratio(difference: &CrossedDifference) -> Option<f64> {
+/// Returns the variance between seeds over its prediction. A comparison on which all seeds agree to the last
+/// word contains no information about others: its policy usually equals the baseline.
+fn variance_ratio(difference: &CrossedDifference) -> Option<f64> {
     let own = difference.variance.seeds.filter(|own| *own > 0.0)?;
-    Some(own / predicted(difference))
+    Some(own / predicted_variance(difference))
 }
 
 #[cfg(test)]
@@ -97,7 +99,7 @@ mod tests {
     use crate::crossed::VarianceParts;
 
     /// Two or more seeds with these differences, in which sentences alone make a seed scatter by `scatter`.
-    fn compared(by_seed: &[f64], scatter: f64) -> CrossedDifference {
+    fn difference_between_seeds(by_seed: &[f64], scatter: f64) -> CrossedDifference {
         let interaction = scatter * scatter / by_seed.len() as f64;
         let parts = VarianceParts { seeds: None, sentences: interaction, interaction };
         CrossedDifference::from_parts(by_seed.to_vec(), 1_000, parts).expect("a difference")
@@ -105,14 +107,14 @@ mod tests {
 
     #[test]
     fn a_row_with_lucky_seeds_borrows_scatter_and_one_with_wild_seeds_lends_it() {
-        let lucky = compared(&[-0.0300, -0.0300001], 0.001);
-        let wild = compared(&[-0.020, -0.030], 0.001);
-        let alone = SeedScatter::of([&lucky]).moderated(&lucky).expect("two seeds");
-        let among = SeedScatter::of([&lucky, &wild]).moderated(&lucky).expect("two seeds");
+        let lucky = difference_between_seeds(&[-0.0300, -0.0300001], 0.001);
+        let wild = difference_between_seeds(&[-0.020, -0.030], 0.001);
+        let alone = SeedScatter::of([&lucky]).moderated_variance(&lucky).expect("two seeds");
+        let among = SeedScatter::of([&lucky, &wild]).moderated_variance(&lucky).expect("two seeds");
         assert!((alone - 0.5e-6).abs() < 1e-9, "the floor: what sentences alone do to two seeds, {alone}");
         assert!(among > 5.0 * alone, "{among}, {alone}");
         let own = wild.variance.seeds.expect("two seeds");
-        let moderated = SeedScatter::of([&lucky, &wild]).moderated(&wild).expect("two seeds");
+        let moderated = SeedScatter::of([&lucky, &wild]).moderated_variance(&wild).expect("two seeds");
         assert!(moderated < own && moderated > 0.4 * own, "{moderated}, {own}");
     }
 
@@ -122,24 +124,27 @@ mod tests {
         // Differences of 0, so that the trend is 1; variances of the mean 1, 2 and 6 times the interaction.
         let of = |variance: f64| {
             let side = (3.0 * variance).sqrt();
-            compared(&[-side, 0.0, side], 3f64.sqrt())
+            difference_between_seeds(&[-side, 0.0, side], 3f64.sqrt())
         };
         let rows = [of(1.0), of(2.0), of(6.0)];
         let scatter = SeedScatter::of(&rows);
         for (row, own) in rows.iter().zip([1.0, 2.0, 6.0]) {
             let expected = (1.5 * 3.0 + 2.0 * own) / 3.5;
-            let found = scatter.moderated(row).expect("three seeds");
+            let found = scatter.moderated_variance(row).expect("three seeds");
             assert!((found / expected - 1.0).abs() < 1e-9, "{found}, not {expected}");
         }
     }
 
     #[test]
     fn rows_without_a_difference_lend_nothing_and_one_seed_has_no_variance() {
-        let same = compared(&[0.0, 0.0, 0.0], 0.001);
-        let other = compared(&[0.004, 0.002, 0.003], 0.001);
+        let same = difference_between_seeds(&[0.0, 0.0, 0.0], 0.001);
+        let other = difference_between_seeds(&[0.004, 0.002, 0.003], 0.001);
         assert_eq!(SeedScatter::of([&same, &other]), SeedScatter::of([&other]));
         assert_eq!(SeedScatter::of([&same]), SeedScatter::default());
-        assert_eq!(SeedScatter::of([&other]).moderated(&compared(&[0.1], 0.001)), None);
+        assert_eq!(
+            SeedScatter::of([&other]).moderated_variance(&difference_between_seeds(&[0.1], 0.001)),
+            None
+        );
     }
 
     #[test]

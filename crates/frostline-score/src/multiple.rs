@@ -3,7 +3,7 @@
 /// Holm's adjusted p-values, in the order of `p_values`: if all tests whose adjusted value is at most
 /// `α` are called significant, the probability of any false one is at most `α`.
 ///
-/// NaN stands for a test that was not performed: it stays NaN and does not count.
+/// NaN marks a test that was not performed: it stays NaN and does not count.
 ///
 /// # Panics
 /// If a value is below 0 or above 1.

@@ -1,4 +1,4 @@
-//! Is one system better than another across seeds? Almost stochastic order.
+//! Almost stochastic order: a test whether one system is better than another across seeds.
 //!
 //! Stochastic order would require A's scores to be higher at every quantile. The violation ratio is the
 //! part of the squared distance between the two quantile functions that contradicts this: 0 means full
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::normal_quantile;
 use crate::error::ScoreError;
-use crate::interval::{Resampling, checked};
+use crate::interval::{Resampling, checked_confidence};
 
 /// The result of testing "A is almost stochastically larger than B".
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct StochasticOrder {
     pub bound: f64,
 }
 
-/// Tests whether the scores of A are almost stochastically larger than those of B.
+/// Tests whether the scores of A are almost stochastically larger than the scores of B.
 ///
 /// For several comparisons raise the confidence, for example with [`bonferroni`].
 ///
@@ -54,8 +54,8 @@ pub fn almost_stochastic_order(
     resampling: &Resampling,
 ) -> Result<StochasticOrder, ScoreError> {
     assert!(resampling.resamples > 0, "at least one resample is needed");
-    let z = normal_quantile(checked(resampling.confidence));
-    let (a, b) = (sorted(a, "A")?, sorted(b, "B")?);
+    let z = normal_quantile(checked_confidence(resampling.confidence));
+    let (a, b) = (sorted_scores(a, "A")?, sorted_scores(b, "B")?);
     let violation = violation_of_sorted(&a, &b);
     let (n, m) = (a.len() as f64, b.len() as f64);
     let scale = (n * m / (n + m)).sqrt();
@@ -63,8 +63,8 @@ pub fn almost_stochastic_order(
     let drawn: Vec<f64> = (0..resampling.resamples)
         .map(|number| {
             let draws = stream.child(u64::from(number));
-            let ours = resample(&a, draws.child(0));
-            violation_of_sorted(&ours, &resample(&b, draws.child(1)))
+            let ours = resample_scores(&a, draws.child(0));
+            violation_of_sorted(&ours, &resample_scores(&b, draws.child(1)))
         })
         .collect();
     let sigma = scale * population_deviation(&drawn);
@@ -72,23 +72,23 @@ pub fn almost_stochastic_order(
     Ok(StochasticOrder { violation, sigma, bound })
 }
 
-/// The part of the squared 2-Wasserstein distance that contradicts "A is larger than B"; 0.5 where
-/// both have the same distribution.
+/// Returns the part of the squared 2-Wasserstein distance that contradicts "A is larger than B"; 0.5 if both
+/// have the same distribution.
 ///
 /// # Errors
 /// If a side has no score, or one that is not finite.
 pub fn violation_ratio(a: &[f64], b: &[f64]) -> Result<f64, ScoreError> {
-    Ok(violation_of_sorted(&sorted(a, "A")?, &sorted(b, "B")?))
+    Ok(violation_of_sorted(&sorted_scores(a, "A")?, &sorted_scores(b, "B")?))
 }
 
-/// The confidence that each of `comparisons` tests needs so that all together have `confidence`.
+/// Returns the confidence that each of `comparisons` tests needs so that all together have `confidence`.
 ///
 /// # Panics
 /// If `comparisons` is 0, or `confidence` is not between 0 and 1.
 #[must_use]
 pub fn bonferroni(confidence: f64, comparisons: usize) -> f64 {
     assert!(comparisons > 0, "at least one comparison is needed");
-    1.0 - (1.0 - checked(confidence)) / comparisons as f64
+    1.0 - (1.0 - checked_confidence(confidence)) / comparisons as f64
 }
 
 fn violation_of_sorted(a: &[f64], b: &[f64]) -> f64 {
@@ -111,7 +111,7 @@ fn violation_of_sorted(a: &[f64], b: &[f64]) -> f64 {
     if all == 0.0 { 0.5 } else { against / all }
 }
 
-fn sorted(scores: &[f64], what: &'static str) -> Result<Vec<f64>, ScoreError> {
+fn sorted_scores(scores: &[f64], what: &'static str) -> Result<Vec<f64>, ScoreError> {
     if scores.is_empty() {
         return Err(ScoreError::Empty { what });
     }
@@ -123,7 +123,7 @@ fn sorted(scores: &[f64], what: &'static str) -> Result<Vec<f64>, ScoreError> {
     Ok(scores)
 }
 
-fn resample(sorted: &[f64], draws: Stream) -> Vec<f64> {
+fn resample_scores(sorted: &[f64], draws: Stream) -> Vec<f64> {
     let n = sorted.len() as u64;
     let mut items: Vec<u64> = (0..n).map(|counter| draws.below(counter, n)).collect();
     items.sort_unstable();

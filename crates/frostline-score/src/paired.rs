@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::{chi_squared_1_tail, fair_coin};
 use crate::error::ScoreError;
-use crate::interval::{Estimate, Resampling, Share, checked, for_each_resample, quantile};
+use crate::interval::{Estimate, Resampling, Share, checked_confidence, for_each_resample, quantile};
 
 /// McNemar's test on items that exactly one of two systems has correct.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,16 +26,16 @@ pub struct McNemar {
     pub exact_p: f64,
     /// The exact p-value minus half the probability of the observed counts: less conservative.
     pub mid_p: f64,
-    /// `(|only_a - only_b| - 1)² / (only_a + only_b)`; 0 where the systems never differ.
+    /// `(|only_a - only_b| - 1)² / (only_a + only_b)`; 0 if the systems never differ.
     pub corrected_statistic: f64,
-    /// Its p-value, chi-squared with one degree of freedom.
+    /// The p-value, chi-squared with one degree of freedom.
     pub corrected_p: f64,
 }
 
 impl McNemar {
     /// The test for these two counts.
     ///
-    /// The continuity correction is that of statsmodels, which also applies where both counts are equal.
+    /// The continuity correction follows statsmodels, and also applies if both counts are equal.
     #[must_use]
     pub fn from_counts(only_a: u64, only_b: u64) -> Self {
         let n = only_a + only_b;
@@ -96,12 +96,12 @@ pub fn paired_bootstrap(
     resampling: &Resampling,
 ) -> Result<PairedBootstrap, ScoreError> {
     check_pairs(a, b)?;
-    let outside = 0.5 * (1.0 - checked(resampling.confidence));
+    let outside = 0.5 * (1.0 - checked_confidence(resampling.confidence));
     let (score_a, score_b) = (Share::of(a), Share::of(b));
     let value = score_a - score_b;
     let mut drawn: Vec<f64> = Vec::with_capacity(resampling.resamples as usize);
     for_each_resample(a.len(), resampling, |items| {
-        drawn.push(Share::picked(a, items) - Share::picked(b, items));
+        drawn.push(Share::share_of_picked(a, items) - Share::share_of_picked(b, items));
     });
     drawn.retain(|v| !v.is_nan());
     let far = at_least(value.abs());
@@ -153,7 +153,7 @@ pub fn paired_permutation(a: &[Share], b: &[Share], resampling: &Resampling) -> 
     Ok((f64::from(as_far) + 1.0) / (f64::from(resampling.resamples) + 1.0))
 }
 
-/// A threshold that equal differences reach despite rounding.
+/// Returns a threshold that equal differences reach despite rounding.
 fn at_least(distance: f64) -> f64 {
     distance - 1e-12
 }
@@ -172,13 +172,13 @@ fn check_pairs(a: &[Share], b: &[Share]) -> Result<(), ScoreError> {
 mod tests {
     use super::*;
 
-    fn shares(parts: &[u64]) -> Vec<Share> {
+    fn shares_of_words(parts: &[u64]) -> Vec<Share> {
         parts.iter().map(|&part| Share { part, whole: 10 }).collect()
     }
 
     #[test]
     fn equal_systems_do_not_differ() {
-        let a = shares(&[3, 5, 9, 10, 7]);
+        let a = shares_of_words(&[3, 5, 9, 10, 7]);
         let setting = Resampling { resamples: 200, ..Resampling::default() };
         let same = paired_bootstrap(&a, &a, &setting).unwrap();
         assert_eq!((same.p_value, same.a_ahead, same.difference.value), (1.0, 0.5, 0.0));
@@ -191,7 +191,7 @@ mod tests {
     fn a_clear_difference_is_found_and_swapping_the_systems_mirrors_it() {
         let b: Vec<u64> = (0..100).map(|i| i % 8).collect();
         let a: Vec<u64> = b.iter().map(|v| v + 1 + v % 2).collect();
-        let (a, b) = (shares(&a), shares(&b));
+        let (a, b) = (shares_of_words(&a), shares_of_words(&b));
         let setting = Resampling { resamples: 999, ..Resampling::default() };
         let there = paired_bootstrap(&a, &b, &setting).unwrap();
         let back = paired_bootstrap(&b, &a, &setting).unwrap();
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn unpaired_data_are_an_error() {
         let setting = Resampling::default();
-        let wrong = paired_bootstrap(&shares(&[1]), &shares(&[1, 2]), &setting);
+        let wrong = paired_bootstrap(&shares_of_words(&[1]), &shares_of_words(&[1, 2]), &setting);
         assert_eq!(wrong, Err(ScoreError::Unpaired { a: 1, b: 2 }));
         let none = paired_permutation(&[], &[], &setting);
         assert!(matches!(none, Err(ScoreError::Empty { .. })));

@@ -69,7 +69,7 @@ impl TaggingReport {
     /// Scores `system` against `gold`; `train` has the words of the training data, if they are known.
     ///
     /// # Errors
-    /// As [`conll18::evaluate`].
+    /// See [`conll18::evaluate`].
     ///
     /// # Panics
     /// If `resampling` has no resamples, or `confidence` is not between 0 and 1.
@@ -93,7 +93,7 @@ impl TaggingReport {
         }
         Ok(Self {
             conll18: evaluation,
-            accuracy: accuracy(&evaluation, &tagged.shares(), resampling),
+            accuracy: accuracy_of(&evaluation, &tagged.shares(), resampling),
             tags: confusion.per_tag(),
             averages: confusion.averages(),
             confusion,
@@ -108,7 +108,7 @@ impl Comparison {
     /// Compares systems `a` and `b`.
     ///
     /// # Errors
-    /// As [`conll18::evaluate`], and if gold has no sentence.
+    /// See [`conll18::evaluate`], and if gold has no sentence.
     ///
     /// # Panics
     /// If `resampling` has no resamples, or `confidence` is not between 0 and 1.
@@ -128,7 +128,7 @@ impl Comparison {
     }
 }
 
-fn accuracy(evaluation: &Conll18Scores, shares: &[Share], resampling: &Resampling) -> Accuracy {
+fn accuracy_of(evaluation: &Conll18Scores, shares: &[Share], resampling: &Resampling) -> Accuracy {
     let (words, correct) = (evaluation.upos.gold, evaluation.upos.correct);
     Accuracy {
         words,
@@ -139,7 +139,7 @@ fn accuracy(evaluation: &Conll18Scores, shares: &[Share], resampling: &Resamplin
     }
 }
 
-/// Names of the metrics that compare nothing but columns that gold leaves empty.
+/// Returns the names of the metrics that compare only columns that are empty in gold.
 fn empty_metrics(gold: &[ScoredSentence]) -> Vec<String> {
     let is_empty = |get: for<'w> fn(&WordRow<'w>) -> &'w str| {
         gold.iter().flat_map(|s| &s.words).all(|word| get(word) == "_")
@@ -148,7 +148,7 @@ fn empty_metrics(gold: &[ScoredSentence]) -> Vec<String> {
     let found = [
         ("XPOS", xpos),
         ("UFeats", feats),
-        // Nothing but UPOS would be left of them.
+        // Only UPOS would remain of them.
         ("AllTags", xpos && feats),
         ("Lemmas", lemma),
         ("BLEX", lemma),

@@ -1,8 +1,9 @@
-//! What each player of a game is worth where every subset of the players was tried: Shapley values and the main
-//! effects of a linear model.
+//! The value of each player of a game in which every subset of the players was measured: Shapley values and the
+//! main effects of a linear model.
 //!
-//! In a freezing study the players are an encoder's blocks and a subset's value is what freezing it costs. A subset
-//! is a number whose bit `i` says that player `i` is in it; a game holds one value for each of the 2^n subsets.
+//! In a freezing study the players are an encoder's blocks, and a subset's value is the cost of freezing it. A
+//! subset is a number whose bit `i` is set if player `i` is in it; a game has one value for each of the 2^n
+//! subsets.
 //!
 //! # Source
 //! Shapley, *A value for n-person games* (1953). The main effects of a full two-level factorial design:
@@ -10,8 +11,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The weight of a subset's value in the Shapley value of one player among `players`: `|S|! (n - |S| - 1)! / n!`
-/// for a set with the player, where `S` are its other members, and the same below 0 for `S` alone.
+/// Returns the weight of a subset's value in the Shapley value of one player among `players`: `|S|! (n - |S| -
+/// 1)! / n!` for a set with the player, if `S` are its other members, and the same below 0 for `S` alone.
 #[must_use]
 pub fn coefficient(player: usize, players: usize, subset: usize) -> f64 {
     let has = subset >> player & 1 == 1;
@@ -22,7 +23,7 @@ pub fn coefficient(player: usize, players: usize, subset: usize) -> f64 {
     if has { weight } else { -weight }
 }
 
-/// Each player's Shapley value in a game with these values, one for each of the 2^n subsets.
+/// Returns each player's Shapley value in a game with these values, one for each of the 2^n subsets.
 ///
 /// ```
 /// use frostline_score::shapley::shapley;
@@ -32,10 +33,10 @@ pub fn coefficient(player: usize, players: usize, subset: usize) -> f64 {
 /// ```
 ///
 /// # Panics
-/// Where the number of values is no power of two.
+/// If the number of values is no power of two.
 #[must_use]
 pub fn shapley(values: &[f64]) -> Vec<f64> {
-    let players = players(values.len());
+    let players = count_players(values.len());
     let worth = |player| {
         let parts = values.iter().enumerate();
         parts.map(|(subset, value)| coefficient(player, players, subset) * value).sum()
@@ -43,24 +44,25 @@ pub fn shapley(values: &[f64]) -> Vec<f64> {
     (0..players).map(worth).collect()
 }
 
-/// A player's effect in a linear model, with its standard error where residuals give one.
+/// A player's effect in a linear model, with its standard error if there are residuals.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// The mean value of subsets with the player minus that of subsets without it.
+    /// The mean value of subsets with the player minus the mean value of subsets without it.
     pub value: f64,
-    /// Its standard error; absent where no degree of freedom is left for residuals.
+    /// The standard error; absent if no degree of freedom is left for residuals.
     pub error: Option<f64>,
 }
 
-/// The least-squares effects of the players in several games, each with an intercept of its own. The design
-/// is balanced, so an effect is the mean value with a player minus that without it. Without a game there are none.
+/// Returns the least-squares effects of the players in several games, each with its own intercept. The design
+/// is balanced, so an effect is the mean value with a player minus the mean value without it. Without games
+/// there are no effects.
 ///
 /// # Panics
-/// Where the number of a game's values is no power of two.
+/// If the number of a game's values is no power of two.
 #[must_use]
 pub fn effects(games: &[Vec<f64>]) -> Vec<Effect> {
     let Some(size) = games.first().map(Vec::len) else { return Vec::new() };
-    let players = players(size);
+    let players = count_players(size);
     let all = (games.len() * size) as f64;
     let sign = |player: usize, subset: usize| if subset >> player & 1 == 1 { 1.0 } else { -1.0 };
     let effect = |player| {
@@ -82,18 +84,18 @@ pub fn effects(games: &[Vec<f64>]) -> Vec<Effect> {
     values.into_iter().map(|value| Effect { value, error }).collect()
 }
 
-/// How many players a game with this many values has.
-fn players(values: usize) -> usize {
+/// Returns how many players a game with this many values has.
+fn count_players(values: usize) -> usize {
     assert!(values.is_power_of_two(), "a game needs a value for each subset: {values} is no power of two");
     values.ilog2() as usize
 }
 
-/// The standard error of a player's Shapley value when the values are shares of units that were drawn in
-/// clusters (words in sentences), the same ones for every subset: that of a ratio's linear expansion, which
-/// is what resampling clusters would come to.
+/// Returns the standard error of a player's Shapley value if the values are shares of units drawn in clusters
+/// (words in sentences), the same for every subset. It comes from the ratio's linear expansion, and agrees with
+/// resampling of clusters.
 ///
-/// `parts` holds what each cluster adds to the player's value before it is divided by all units, `sizes` each
-/// cluster's units. `None` for fewer than two clusters, or where there are no units.
+/// `parts` contains each cluster's contribution to the player's value before division by all units, and `sizes`
+/// each cluster's units. The result is `None` for fewer than two clusters or no units.
 ///
 /// # Source
 /// Cochran, *Sampling Techniques* (1977), chapter 6.
@@ -146,7 +148,7 @@ mod tests {
         // Main effects: (0+1+1+1)/4 - 0 and (0+0+1+1)/4 - (0+0+0+1)/4, with squares left over.
         let found = effects(&[game]);
         near(&found.iter().map(|effect| effect.value).collect::<Vec<_>>(), &[0.75, 0.25, 0.25]);
-        // Of 15/8 in squares the effects explain 11/8; 1/2 is left on 4 degrees of freedom.
+        // The effects explain 11/8 of 15/8 in squares; 1/2 remains on 4 degrees of freedom.
         let error = found[0].error.expect("residuals");
         assert!((error - 2.0 * (0.125_f64 / 8.0).sqrt()).abs() < 1e-12, "{error}");
     }
@@ -174,7 +176,7 @@ mod tests {
         // Values 0, 1, 1, 2: mean 1, variance 2/3, standard error sqrt(2/3 / 4).
         let error = cluster_error(&[0.0, 1.0, 1.0, 2.0], &[1.0; 4]).expect("four clusters");
         assert!((error - (2.0_f64 / 12.0).sqrt()).abs() < 1e-12, "{error}");
-        // In proportion to their sizes, clusters tell all the same.
+        // Clusters in proportion to their sizes contain the same information.
         assert_eq!(cluster_error(&[0.5, 1.0], &[1.0, 2.0]), Some(0.0));
         assert_eq!(cluster_error(&[0.5], &[1.0]), None);
     }

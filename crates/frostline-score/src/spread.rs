@@ -1,4 +1,5 @@
-//! One figure over several runs: mean with standard deviation, and what sampling alone would let a share differ.
+//! One figure over several runs: the mean with its standard deviation, and the variation of a share from
+//! sampling alone.
 //!
 //! A spread that one run cannot give is absent, not zero.
 
@@ -19,14 +20,14 @@ use crate::{mean_std, wilson};
 pub struct MeanStd {
     /// How many runs gave a value; at least 1.
     pub n: usize,
-    /// Their mean.
+    /// The mean of the values.
     pub mean: f64,
-    /// Their sample standard deviation; absent for one run.
+    /// The sample standard deviation; absent for one run.
     pub std: Option<f64>,
 }
 
 impl MeanStd {
-    /// The statistic of some values; `None` where there are none.
+    /// Returns the statistic of some values; `None` if there are none.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() {
@@ -36,8 +37,7 @@ impl MeanStd {
         Some(Self { n: values.len(), mean, std: std.is_finite().then_some(std) })
     }
 
-    /// The mean and standard deviation times a factor: fractions to percent, milliseconds to
-    /// seconds.
+    /// Returns the mean and standard deviation times a factor: fractions to percent, milliseconds to seconds.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {
         Self { n: self.n, mean: self.mean * factor, std: self.std.map(|std| std * factor.abs()) }
@@ -47,15 +47,15 @@ impl MeanStd {
 /// A 95 % Wilson score interval of a share, in [0, 1].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShareInterval {
-    /// Its lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
 impl ShareInterval {
-    /// The interval of the share `p` seen in `units` words or sentences. The mean of several runs need not be
-    /// a whole number of units; the nearest one is taken. `None` where there is no unit or `p` is no share.
+    /// Returns the interval of the share `p` seen in `units` words or sentences. The mean of several runs need
+    /// not be a whole number of units; the nearest one is taken. `None` if there is no unit or `p` is no share.
     #[must_use]
     pub fn of(p: f64, units: u64) -> Option<Self> {
         if units == 0 || !(0.0..=1.0).contains(&p) {

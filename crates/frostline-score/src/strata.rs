@@ -13,11 +13,11 @@ use crate::tally::{Tally, WordOutcome};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Familiarity {
-    /// It does not occur.
+    /// The word does not occur.
     Unknown,
-    /// It occurs, with one tag only.
+    /// The word occurs with only one tag.
     Unambiguous,
-    /// It occurs with several tags.
+    /// The word occurs with several tags.
     Ambiguous,
 }
 
@@ -25,7 +25,7 @@ impl Familiarity {
     /// All values, unknown words first.
     pub const ALL: [Self; 3] = [Self::Unknown, Self::Unambiguous, Self::Ambiguous];
 
-    /// Its name in files.
+    /// Returns the name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Familiarity {
         }
     }
 
-    /// The value with this name, if there is one.
+    /// Returns the value with this name, if there is one.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
@@ -45,12 +45,12 @@ impl Familiarity {
 /// The words of the training data and whether each has one tag or several.
 #[derive(Clone, Debug, Default)]
 pub struct Lexicon {
-    /// The word's tag, or `None` where it was seen with several.
+    /// The word's tag, or `None` if it was seen with several.
     words: HashMap<String, Option<String>>,
 }
 
 impl Lexicon {
-    /// The lexicon of these (word, tag) pairs.
+    /// Returns the lexicon of these (word, tag) pairs.
     pub fn new<W: AsRef<str>, T: AsRef<str>>(pairs: impl IntoIterator<Item = (W, T)>) -> Self {
         let mut words: HashMap<String, Option<String>> = HashMap::new();
         for (word, tag) in pairs {
@@ -66,7 +66,7 @@ impl Lexicon {
         Self { words }
     }
 
-    /// The familiarity of `word`.
+    /// Returns the familiarity of `word`.
     #[must_use]
     pub fn familiarity(&self, word: &str) -> Familiarity {
         match self.words.get(word) {
@@ -114,7 +114,7 @@ pub struct ByLength {
 pub struct LengthBucket {
     /// The fewest words.
     pub min_words: usize,
-    /// The most words; `None` where there is no limit.
+    /// The most words; `None` if there is no limit.
     pub max_words: Option<usize>,
     /// The number of sentences.
     pub sentences: u64,

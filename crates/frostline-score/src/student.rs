@@ -1,6 +1,6 @@
 //! The mean of a few values with Student's 95 % interval, such as differences between two systems seed by seed.
 //!
-//! One value has no interval: one seed says nothing about another.
+//! One value has no interval: one seed contains no information about another.
 //!
 //! # Source
 //! Student, *The probable error of a mean* (1908); the distribution for whole degrees of freedom as
@@ -8,10 +8,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::{checked, two_sided_z};
+use crate::interval::{checked_confidence, two_sided_z};
 use crate::mean_std;
 
-/// The mean of some values, and where it may lie with other values of the same kind.
+/// The mean of some values, and the range of the mean for other values of the same kind.
 ///
 /// ```
 /// use frostline_score::student::MeanInterval;
@@ -26,14 +26,14 @@ use crate::mean_std;
 pub struct MeanInterval {
     /// How many values; at least 1.
     pub n: usize,
-    /// Their mean.
+    /// The mean of the values.
     pub mean: f64,
     /// The ends of a 95 % interval, Student's from [`MeanInterval::of`]; absent for one value.
     pub interval: Option<[f64; 2]>,
 }
 
 impl MeanInterval {
-    /// The mean and its interval; `None` where there are no values.
+    /// Returns the mean and its interval; `None` if there are no values.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() {
@@ -56,26 +56,27 @@ impl MeanInterval {
     }
 }
 
-/// The value below which 97.5 % of Student's distribution with this many degrees of freedom lie.
+/// Returns the 97.5 % quantile of Student's distribution with this many degrees of freedom.
 ///
 /// # Panics
-/// Where `freedom` is 0.
+/// If `freedom` is 0.
 #[must_use]
 pub fn quantile_975(freedom: usize) -> f64 {
     two_sided(0.95, freedom)
 }
 
-/// The t for which values between -t and t have the probability `confidence`, with this many degrees of freedom.
+/// Returns the t for which values between -t and t have the probability `confidence`, with this many degrees of
+/// freedom.
 ///
 /// # Panics
-/// Where `freedom` is 0, or `confidence` is not between 0 and 1.
+/// If `freedom` is 0, or `confidence` is not between 0 and 1.
 #[must_use]
 pub fn two_sided(confidence: f64, freedom: usize) -> f64 {
     assert!(freedom > 0, "Student's distribution needs at least one degree of freedom");
     if freedom > MOST_SUMMED {
-        return expanded(two_sided_z(confidence), freedom as f64);
+        return expand_quantile(two_sided_z(confidence), freedom as f64);
     }
-    let outside = 1.0 - checked(confidence);
+    let outside = 1.0 - checked_confidence(confidence);
     // Bisection down to neighbouring numbers, from an interval that contains the value.
     let (mut low, mut high) = (0.0, 2.0);
     while outside_of(high, freedom) > outside && high < 1e300 {
@@ -98,7 +99,7 @@ pub fn two_sided(confidence: f64, freedom: usize) -> f64 {
 const MOST_SUMMED: usize = 200;
 
 /// Abramowitz and Stegun, 26.7.5.
-fn expanded(z: f64, freedom: f64) -> f64 {
+fn expand_quantile(z: f64, freedom: f64) -> f64 {
     let square = z * z;
     let first = z * (square + 1.0) / 4.0;
     let second = z * ((5.0 * square + 16.0) * square + 3.0) / 96.0;
@@ -106,13 +107,13 @@ fn expanded(z: f64, freedom: f64) -> f64 {
     z + (first + (second + third / freedom) / freedom) / freedom
 }
 
-/// The probability of values below -t or above t.
+/// Returns the probability of values below -t or above t.
 fn outside_of(t: f64, freedom: usize) -> f64 {
-    1.0 - within(t, freedom)
+    1.0 - probability_within(t, freedom)
 }
 
-/// The probability of values between -t and t.
-fn within(t: f64, freedom: usize) -> f64 {
+/// Returns the probability of values between -t and t.
+fn probability_within(t: f64, freedom: usize) -> f64 {
     let angle = (t / (freedom as f64).sqrt()).atan();
     let (sin, cos) = angle.sin_cos();
     // Odd: cos + 2/3 cos³ + (2·4)/(3·5) cos⁵ ...; even: 1 + 1/2 cos² + (1·3)/(2·4) cos⁴ ...

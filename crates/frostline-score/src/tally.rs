@@ -18,8 +18,8 @@ pub enum Prediction {
 
 /// One word: its gold tag and its prediction.
 ///
-/// `gold` is `None` where the gold tag never occurs in training, so that it has no index and no
-/// prediction can be correct.
+/// `gold` is `None` if the gold tag never occurs in training, so that it has no index and no prediction can be
+/// correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WordOutcome {
     /// Index of the gold tag among the tags of the training data.
@@ -29,25 +29,25 @@ pub struct WordOutcome {
 }
 
 impl WordOutcome {
-    /// A word that was tagged.
+    /// Returns a word that was tagged.
     #[must_use]
     pub const fn tagged(gold: Option<usize>, predicted: usize) -> Self {
         Self { gold, predicted: Prediction::Tag(predicted) }
     }
 
-    /// A word lost to truncation.
+    /// Returns a word lost to truncation.
     #[must_use]
     pub const fn truncated(gold: Option<usize>) -> Self {
         Self { gold, predicted: Prediction::Truncated }
     }
 
-    /// A word without any subword.
+    /// Returns a word without any subword.
     #[must_use]
     pub const fn vanished(gold: Option<usize>) -> Self {
         Self { gold, predicted: Prediction::Vanished }
     }
 
-    /// Whether the tagger's tag is the gold tag.
+    /// Returns whether the tagger's tag is the gold tag.
     #[must_use]
     pub const fn is_correct(&self) -> bool {
         matches!((self.gold, self.predicted), (Some(g), Prediction::Tag(p)) if g == p)
@@ -69,7 +69,7 @@ pub struct Tally {
     pub vanished: u64,
     /// Words whose gold tag never occurs in training, tagged or not.
     pub unseen: u64,
-    /// Those of `unseen` that were tagged, necessarily wrongly.
+    /// Number of the `unseen` words that were tagged, necessarily wrongly.
     pub unseen_scored: u64,
 }
 
@@ -100,25 +100,25 @@ impl Tally {
         self.unseen_scored += other.unseen_scored;
     }
 
-    /// The headline accuracy: correct words over *all* words.
+    /// Returns the headline accuracy: correct words over *all* words.
     ///
     /// Words lost to truncation, words without subwords and words with a tag unseen in training count
-    /// as wrong. NaN where there is no word.
+    /// as wrong. NaN if there is no word.
     #[must_use]
     pub fn accuracy_all_words(&self) -> f64 {
         self.correct as f64 / self.words as f64
     }
 
-    /// The original study's accuracy: correct words over the positions that have a label.
+    /// Returns the original study's accuracy: correct words over the positions that have a label.
     ///
     /// A word without a position, and a word whose gold tag is unseen in training (label -100 in
-    /// Hugging Face), is not counted. NaN where no position has a label.
+    /// Hugging Face), is not counted. NaN if no position has a label.
     #[must_use]
     pub fn accuracy_labelled(&self) -> f64 {
         self.correct as f64 / self.labelled() as f64
     }
 
-    /// The number of positions that have a label: the denominator of [`Tally::accuracy_labelled`].
+    /// Returns the number of positions that have a label: the denominator of [`Tally::accuracy_labelled`].
     #[must_use]
     pub const fn labelled(&self) -> u64 {
         self.scored - self.unseen_scored

@@ -1,19 +1,20 @@
 //! One rule for "is A better than B" in a table of comparisons: the interval decides.
 //!
-//! The intervals of a table hold *together*: with a probability of 95 %, all of them contain their true difference. A
-//! system is *better* or *worse* if its interval lies above or below 0, *equivalent* if it lies within the margin, and
-//! *undecided* otherwise. An interval may lie within the margin and not contain 0: the difference is then shown, and
-//! shown to be small. One seed decides nothing: it is not known how much another would differ.
+//! The intervals of a table hold *together*: with a probability of 95 %, all of them contain their true
+//! difference. A system is *better* or *worse* if its interval is above or below 0, *equivalent* if it is
+//! within the margin, and *undecided* otherwise. An interval may be within the margin and not contain 0: the
+//! difference is then shown, and shown to be small. One seed decides nothing, since another seed's difference
+//! is unknown.
 //!
 //! The half width combines two parts as the root of the sum of their squares:
 //!
-//! - *Sentences*: the bootstrap's variance, times the quantile of the largest deviation in a table. The same sentences are
-//!   drawn for all rows, so that this quantile is read off the resamples.
+//! - *Sentences*: the bootstrap's variance, times the quantile of the largest deviation in a table. The same
+//!   sentences are drawn for all rows, so that the resamples give this quantile.
 //! - *Seeds*: the variance [moderated](moderation) over the study, times [Dunnett's](crate::dunnett) quantile, since all
 //!   rows share the baseline's seeds.
 //!
-//! What seeds do on single sentences is in both variances and is left to the seeds. An interval is never narrower than
-//! sentences alone make it.
+//! The effect of seeds on single sentences is in both variances and counts with the seeds. An interval is never
+//! narrower than the interval from sentences alone.
 //!
 //! # Source
 //! Dunnett (1955) and Smyth (2004), as cited in [`dunnett`](crate::dunnett) and [`moderation`]; Westfall and
@@ -23,13 +24,14 @@
 //!
 //! # To change the rule
 //!
-//! The rule is in `crates/frostline-score/src/verdict.rs`: `crossed.rs` has the variances over seeds and sentences,
-//! `moderation.rs` what few seeds borrow from the study, `dunnett.rs` the quantile of a table, and `linear.rs`
-//! makes an F1 a sum over sentences. It is explained and measured in `docs/statistics.md`. In `frostline-report`,
-//! `study/comparison.rs` applies it to all tables of a study, `study/verdicts.rs` to policies,
-//! `study/stage_verdicts.rs` to stages, once per study; `study/advice.rs` makes the recommendation and the Pareto
-//! marks from the same intervals, and `study/sanity/` finds what forbids one. A score of another kind is a variant
-//! in `study/scores.rs`. Every topic reads all of them from the `Study`.
+//! The rule is in `crates/frostline-score/src/verdict.rs`: `crossed.rs` computes the variances over seeds and
+//! sentences, `moderation.rs` the variances that few seeds borrow from the study, `dunnett.rs` the quantile of
+//! a table, and `linear.rs` turns an F1 into a sum over sentences. It is explained and measured in
+//! `docs/statistics.md`. In `frostline-report`, `study/comparison.rs` applies it to all tables of a study,
+//! `study/verdicts.rs` to policies, `study/stage_verdicts.rs` to stages, once per study; `study/advice.rs`
+//! makes the recommendation and the Pareto marks from the same intervals, and `study/sanity/` finds what
+//! forbids one. A score of another kind is a variant in `study/scores.rs`. Every topic reads all of them from
+//! the `Study`.
 
 use std::sync::Arc;
 
@@ -43,7 +45,7 @@ use crate::moderation::{self, SeedScatter, seed_freedom};
 /// The probability that any interval of a table does not contain its true difference.
 pub const ALPHA: f64 = 0.05;
 
-/// The probability with which a study of the proposed size decides, if the difference is what was observed.
+/// The probability that a study of the proposed size decides, if the true difference equals the observed one.
 pub const POWER: f64 = 0.8;
 
 /// No more seeds are proposed.
@@ -52,7 +54,7 @@ pub const MOST_SEEDS: usize = 50;
 /// No more sentences are proposed.
 pub const MOST_SENTENCES: usize = 1_000_000;
 
-/// What was found about A and B.
+/// The verdict on A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -60,14 +62,14 @@ pub enum Verdict {
     Better,
     /// A is worse than B.
     Worse,
-    /// They differ by less than the margin.
+    /// A and B differ by less than the margin.
     Equivalent,
-    /// None of these is shown.
+    /// No other verdict is shown.
     Undecided,
 }
 
 impl Verdict {
-    /// The verdict in a word.
+    /// Returns the verdict in a word.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,9 +84,9 @@ impl Verdict {
 /// How large a study would have to be to decide, with all else as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Needed {
-    /// So many seeds in all, with the present sentences; absent where [`MOST_SEEDS`] do not suffice.
+    /// Total number of seeds, with the present sentences; absent if [`MOST_SEEDS`] do not suffice.
     pub seeds: Option<usize>,
-    /// So many sentences in all, with the present seeds; absent where no number suffices.
+    /// Total number of sentences, with the present seeds; absent if no number suffices.
     pub sentences: Option<usize>,
 }
 
@@ -102,28 +104,30 @@ pub struct Judged {
     pub moderated: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
-    /// Whether the interval lies within the margin; with one seed, this says nothing about the systems.
+    /// Whether the interval is within the margin; not meaningful for one seed.
     pub within_margin: bool,
-    /// What would decide; present where nothing is decided and there are several seeds.
+    /// The study size that would decide; present if nothing is decided and there are several seeds.
     pub needed: Option<Needed>,
 }
 
 impl Judged {
-    /// Whether A is shown to lose at most `margin` against B: several seeds, and an interval above `-margin`.
+    /// Returns whether A is shown to lose at most `margin` against B: several seeds, and an interval above
+    /// `-margin`.
     #[must_use]
     pub fn loses_at_most(&self, margin: f64) -> bool {
         self.difference.seeds() > 1 && self.interval[0] > -margin
     }
 
-    /// Whether A is shown to lose more than `margin` against B: several seeds, and an interval below `-margin`.
+    /// Returns whether A is shown to lose more than `margin` against B: several seeds, and an interval below
+    /// `-margin`.
     #[must_use]
     pub fn loses_more_than(&self, margin: f64) -> bool {
         self.difference.seeds() > 1 && self.interval[1] < -margin
     }
 }
 
-/// The verdicts of a table, whose rows are compared with one baseline. `study` is the scatter of all tables of the study, and
-/// `margin` a fraction of 1.
+/// Returns the verdicts of a table, whose rows are compared with one baseline. `study` is the scatter of all
+/// tables of the study, and `margin` a fraction of 1.
 ///
 /// ```
 /// use frostline_score::{CrossedDifference, SeedScatter, Stratum, Verdict, verdict::judge};
@@ -163,22 +167,23 @@ pub fn judge(rows: Vec<CrossedDifference>, study: SeedScatter, margin: f64) -> V
 struct Rule {
     dunnett: Arc<Dunnett>,
     scatter: SeedScatter,
-    /// The quantile of the largest deviation over the resamples, over that of a table whose rows have a correlation of one half.
+    /// The quantile of the largest deviation over the resamples, divided by its value for a table whose rows
+    /// have a correlation of one half.
     joint: f64,
 }
 
 impl Rule {
     fn new(rows: &[CrossedDifference], scatter: SeedScatter) -> Self {
-        let dunnett = Dunnett::shared(rows.len());
-        let independent = dunnett.curve(f64::INFINITY).at_95();
+        let dunnett = Dunnett::for_comparisons(rows.len());
+        let independent = dunnett.quantile_curve(f64::INFINITY).at_95();
         let joint = joint_quantile(rows).map_or(1.0, |found| found / independent);
         Self { dunnett, scatter, joint }
     }
 
     fn judge(&self, difference: CrossedDifference, margin: f64) -> Judged {
-        let moderated = self.scatter.moderated(&difference);
+        let moderated = self.scatter.moderated_variance(&difference);
         let variance = VarianceParts { seeds: moderated, ..difference.variance };
-        let half = half_width(&variance, self.quantiles(&difference));
+        let half = half_width(&variance, self.table_quantiles(&difference));
         let interval = [difference.value - half, difference.value + half];
         let within_margin = -margin < interval[0] && interval[1] < margin;
         let verdict = match difference.seeds() {
@@ -189,7 +194,7 @@ impl Rule {
             _ => Verdict::Undecided,
         };
         let undecided = verdict == Verdict::Undecided;
-        let needed = undecided.then(|| self.needed(&difference, moderated?, margin)).flatten();
+        let needed = undecided.then(|| self.size_needed(&difference, moderated?, margin)).flatten();
         Judged {
             interval,
             p: self.p_value(&difference, &variance),
@@ -201,20 +206,20 @@ impl Rule {
         }
     }
 
-    /// The quantiles at 95 % of sentences and of seeds.
-    fn quantiles(&self, difference: &CrossedDifference) -> [f64; 2] {
-        let [sentences, seeds] = self.curves(difference);
+    /// Returns the quantiles at 95 % of sentences and of seeds.
+    fn table_quantiles(&self, difference: &CrossedDifference) -> [f64; 2] {
+        let [sentences, seeds] = self.quantile_curves(difference);
         [self.joint * sentences.at_95(), seeds.at_95()]
     }
 
-    fn curves(&self, difference: &CrossedDifference) -> [Arc<Curve>; 2] {
+    fn quantile_curves(&self, difference: &CrossedDifference) -> [Arc<Curve>; 2] {
         let of_seeds = seed_freedom(difference.seeds(), self.dunnett.rows());
-        [difference.freedom as f64, of_seeds].map(|freedom| self.dunnett.curve(freedom))
+        [difference.freedom as f64, of_seeds].map(|freedom| self.dunnett.quantile_curve(freedom))
     }
 
     /// 1 minus the confidence of the interval that ends at 0.
     fn p_value(&self, difference: &CrossedDifference, variance: &VarianceParts) -> f64 {
-        let [sentences, seeds] = self.curves(difference);
+        let [sentences, seeds] = self.quantile_curves(difference);
         let width =
             |[of_sentences, of_seeds]: [f64; 2]| half_width(variance, [self.joint * of_sentences, of_seeds]);
         Curve::p_value(&sentences, &seeds, difference.value.abs(), width)
@@ -222,12 +227,12 @@ impl Rule {
 
     /// How large a study must be so that it shows the observed difference, or that it is within the margin, with the
     /// probability [`POWER`].
-    fn needed(&self, difference: &CrossedDifference, moderated: f64, margin: f64) -> Option<Needed> {
+    fn size_needed(&self, difference: &CrossedDifference, moderated: f64, margin: f64) -> Option<Needed> {
         let design = Design::new(difference, moderated);
-        let of_sentences = self.quantiles(difference)[0];
+        let of_sentences = self.table_quantiles(difference)[0];
         let decides = |seeds: usize, sentences: usize| {
-            let of_seeds = self.dunnett.curve(seed_freedom(seeds, self.dunnett.rows())).at_95();
-            design.decides(seeds, sentences, margin, [of_sentences, of_seeds])
+            let of_seeds = self.dunnett.quantile_curve(seed_freedom(seeds, self.dunnett.rows())).at_95();
+            design.would_decide(seeds, sentences, margin, [of_sentences, of_seeds])
         };
         let (seeds, sentences) = (difference.seeds(), difference.sentences);
         let seeds_needed = (seeds + 1..=MOST_SEEDS).find(|&more| decides(more, sentences));
@@ -255,7 +260,8 @@ fn half_width(variance: &VarianceParts, [of_sentences, of_seeds]: [f64; 2]) -> f
     alone.max(seeds.map_or(0.0, both)).sqrt()
 }
 
-/// The value that the largest deviation of any row, in its own standard deviations, stays below in 95 % of the resamples.
+/// Returns the value that the largest deviation of any row, in its own standard deviations, stays below in 95 %
+/// of the resamples.
 fn joint_quantile(rows: &[CrossedDifference]) -> Option<f64> {
     let count = rows.iter().map(|row| row.deviations.len()).min().filter(|count| *count > 0)?;
     if rows.len() == 1 {
@@ -290,13 +296,13 @@ impl Design {
         let (seeds, sentences) = (difference.seeds() as f64, difference.sentences as f64);
         Self {
             value: difference.value.abs(),
-            of_seed: seeds * (moderated - moderation::floor(difference)).max(0.0),
+            of_seed: seeds * (moderated - moderation::least_variance(difference)).max(0.0),
             of_sentence: sentences * (parts.sentences - parts.interaction).max(0.0),
             of_both: seeds * sentences * parts.interaction,
         }
     }
 
-    fn decides(&self, seeds: usize, sentences: usize, margin: f64, quantiles: [f64; 2]) -> bool {
+    fn would_decide(&self, seeds: usize, sentences: usize, margin: f64, quantiles: [f64; 2]) -> bool {
         let (n_seeds, n_sentences) = (seeds as f64, sentences as f64);
         let interaction = self.of_both / n_seeds / n_sentences;
         let of_sentences = self.of_sentence / n_sentences + interaction;
@@ -306,7 +312,7 @@ impl Design {
             VarianceParts { seeds: Some(of_seeds + interaction), sentences: of_sentences, interaction };
         let half = half_width(&parts, quantiles);
         let differs = self.value >= half + normal_quantile(POWER) * error;
-        // Both ends of the interval must lie within the margin.
+        // Both ends of the interval must be within the margin.
         let within = |value: f64| normal_cdf((margin - half - value) / error);
         differs || within(self.value) + within(-self.value) - 1.0 >= POWER
     }

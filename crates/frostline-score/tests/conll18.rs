@@ -1,9 +1,9 @@
 //! The CoNLL 2018 metrics against the official scorer.
 //!
-//! `references/conll18.jsonl` contains generated sentences with random errors and the official
-//! counts; the script that made it is beside it. With `FROSTLINE_SHARED` the English treebank is
-//! scored too, and with `FROSTLINE_PYTHON` (a Python that has udtools 0.2.9) the script is run live,
-//! with new seeds and with random errors in that treebank.
+//! `references/conll18.jsonl` contains generated sentences with random errors and the official counts; the
+//! script that made it is next to it. With `FROSTLINE_SHARED` the English treebank is scored too, and with
+//! `FROSTLINE_PYTHON` (a Python that has udtools 0.2.9) the script is run live, with new seeds and with random
+//! errors in that treebank.
 
 mod common;
 
@@ -39,7 +39,7 @@ fn compare(reference: &str) -> usize {
     cases
 }
 
-/// What the script prints; `None` after the skip is counted.
+/// Returns the output of the script; `None` after counting the skip.
 #[track_caller]
 fn script(arguments: &[&str]) -> Option<String> {
     let output = Command::new(python()?).arg(SCRIPT).args(arguments).output().unwrap();
@@ -47,7 +47,7 @@ fn script(arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// The English dev set; `None` after the skip is counted.
+/// Returns the English dev set; `None` after the skip is counted.
 #[track_caller]
 fn english_dev() -> Option<String> {
     let path = shared()?.join("data/ud/UD_English-EWT/en_ewt-ud-dev.conllu");

@@ -1,5 +1,6 @@
-//! The rule of `verdict` in simulated studies: intervals contain the true difference as often as they say, and verdicts
-//! are wrong no more often than they may be. The example `coverage` has more settings and more studies.
+//! Tests the rule of `verdict` in simulated studies: intervals contain the true difference as often as their
+//! confidence, and verdicts are wrong no more often than allowed. The example `coverage` has more settings and
+//! more studies.
 
 #[path = "common/patterns.rs"]
 mod patterns;
@@ -49,8 +50,8 @@ fn one_seed_never_gets_a_verdict() {
     assert_eq!(rates.seed_ratio, 0.0);
 }
 
-/// A smaller version of the example's first table: false verdicts on average over our records' patterns and in the worst of
-/// them, and what few seeds can show.
+/// A smaller version of the example's first table: false verdicts on average over our records' patterns and in
+/// the worst of them, and the power of few seeds.
 #[test]
 fn tables_with_few_seeds_are_seldom_wrong_and_show_large_losses() {
     for (seeds, least_power, times) in [(2, 0.45, 4.0), (3, 0.85, 1.5)] {
@@ -67,6 +68,6 @@ fn tables_with_few_seeds_are_seldom_wrong_and_show_large_losses() {
         assert!(power >= least_power && power >= times * alone, "{power} {alone}");
     }
     let odd = &made_up(4)[1];
-    let rates = odd.among(4, 10.0).simulate(2, 200);
+    let rates = odd.among_languages(4, 10.0).simulate(2, 200);
     assert!(rates.false_verdicts <= 0.08 + 0.058, "{}: {rates:?}", odd.name);
 }

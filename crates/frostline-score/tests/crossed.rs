@@ -1,5 +1,6 @@
-//! Differences over seeds and sentences against numpy, scipy and rliable. `references/crossed.json` is made by the script beside
-//! it; resampled values must be within six standard deviations of the reference's own runs.
+//! Compares differences over seeds and sentences with numpy, scipy and rliable. `references/crossed.json` is
+//! made by the script next to it; resampled values must be within six standard deviations of the reference's
+//! own runs.
 
 use frostline_score::crossed::RESAMPLES;
 use frostline_score::verdict::judge;
@@ -55,7 +56,7 @@ fn near(found: f64, expected: f64, relative: f64) {
     assert!((found - expected).abs() <= relative * expected.abs(), "{found}, not {expected}");
 }
 
-/// A table of one row.
+/// Returns a table of one row.
 fn alone(strata: &[Stratum]) -> Judged {
     let row = CrossedDifference::of(strata, 20_000, 0).expect("a difference");
     judge(vec![row], SeedScatter::default(), 0.005).remove(0)

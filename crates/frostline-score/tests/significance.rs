@@ -1,8 +1,7 @@
-//! Intervals, tests and per-tag scores against scipy, statsmodels, scikit-learn, seqeval and
-//! deepsig.
+//! Compares intervals, tests and per-tag scores with scipy, statsmodels, scikit-learn, seqeval and deepsig.
 //!
-//! `references/significance.json` is made by the script beside it. Deterministic values must be
-//! equal; resampled values must be within six standard deviations of the reference's own runs.
+//! `references/significance.json` is made by the script next to it. Deterministic values must be equal;
+//! resampled values must be within six standard deviations of the reference's own runs.
 
 use frostline_score::entity::{EntityScores, Scheme};
 use frostline_score::{
@@ -139,7 +138,7 @@ fn all_near(ours: [f64; 3], theirs: [f64; 3]) {
 fn wilson_intervals() {
     for case in references().wilson {
         let ours = wilson(case.part, case.whole, case.confidence);
-        // The reference rounds where a limit is 0 or 1.
+        // The reference rounds if a limit is 0 or 1.
         assert!((ours.low - case.low).abs() < 1e-14, "{ours:?} {}", case.low);
         assert!((ours.high - case.high).abs() < 1e-14, "{ours:?} {}", case.high);
     }
@@ -250,7 +249,7 @@ fn stochastic_order_as_deepsig_finds_it() {
         assert!((violation - case.violation).abs() < 1e-3, "{violation} {}", case.violation);
         let order = almost_stochastic_order(&case.a, &case.b, &resampling).unwrap();
         assert_eq!(order.violation, violation);
-        // Its bound sums over a grid of 0.005, which alone moves it by up to about 0.01.
+        // The reference's bound sums over a grid of 0.005, which changes it by up to about 0.01.
         within(order.bound, case.bound, 0.01);
         println!(
             "violation {violation:.4} ({:.4}), bound {:.4} ({:.4} ± {:.4})",

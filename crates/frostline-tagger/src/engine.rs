@@ -28,7 +28,7 @@ pub(crate) trait Engine: Send + Sync {
     /// Computes one row of logits per label position, in order.
     fn logits(&self, windows: &[Window]) -> Vec<f32>;
 
-    /// Whether threads compute forward passes side by side.
+    /// Returns whether threads compute forward passes side by side.
     fn on_threads(&self) -> bool;
 }
 
@@ -64,7 +64,8 @@ impl Work for Build<'_> {
 }
 
 impl<B: Kernels> Engine for Loaded<B> {
-    /// True on a processor where a result depends neither on the other rows of a pass nor on the number of threads.
+    /// Returns true on a processor on which a result depends neither on the other rows of a pass nor on the
+    /// number of threads.
     fn on_threads(&self) -> bool {
         self.on_threads
     }

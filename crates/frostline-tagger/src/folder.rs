@@ -26,13 +26,13 @@ struct Candidate {
     saved: Option<SavedModel>,
 }
 
-/// Finds the model of a task; without one, that of the headline task.
-pub(crate) fn find(folder: &Path, task: Option<&str>) -> Result<Found> {
-    let all = candidates(folder)?;
+/// Finds the model of a task, or of the headline task if none is given.
+pub(crate) fn find_model(folder: &Path, task: Option<&str>) -> Result<Found> {
+    let all = find_candidates(folder)?;
     let chosen = match task {
         None => &all[0],
         Some(task) => all.iter().find(|one| one.has_task(task)).ok_or_else(|| {
-            let there: Vec<&str> = all.iter().flat_map(Candidate::tasks).collect();
+            let there: Vec<&str> = all.iter().flat_map(Candidate::tasks_of_head).collect();
             let there = if there.is_empty() { "none are named".into() } else { there.join(", ") };
             ModelMismatch(format!(
                 "{}: no saved head of a task `{task}`; there are: {there}",
@@ -45,7 +45,7 @@ pub(crate) fn find(folder: &Path, task: Option<&str>) -> Result<Found> {
     let unit = chosen.saved.as_ref().map(|saved| saved.unit);
     if unit == Some(Unit::Sentences) || model.head().kind != HeadKind::Linear {
         let words = all.iter().filter(|one| one.saved.as_ref().is_some_and(|it| it.unit == Unit::Words));
-        let words: Vec<&str> = words.flat_map(Candidate::tasks).collect();
+        let words: Vec<&str> = words.flat_map(Candidate::tasks_of_head).collect();
         let next = match words.is_empty() {
             true => "give a model that labels words".into(),
             false => format!("a head for words: --task {}", words.join(" or --task ")),
@@ -64,8 +64,8 @@ pub(crate) fn find(folder: &Path, task: Option<&str>) -> Result<Found> {
     Ok(Found { model, saved: chosen.saved.clone() })
 }
 
-/// The models in a folder, at least one. The headline task's comes first.
-fn candidates(folder: &Path) -> Result<Vec<Candidate>> {
+/// Returns the models in a folder, at least one. The headline task's comes first.
+fn find_candidates(folder: &Path) -> Result<Vec<Candidate>> {
     let shown = folder.display();
     let entries =
         fs::read_dir(folder).map_err(|error| anyhow!("{shown}: cannot be read: {error}; check the path"))?;
@@ -100,8 +100,8 @@ fn candidates(folder: &Path) -> Result<Vec<Candidate>> {
 }
 
 impl Candidate {
-    /// The tasks that share its head; empty where `frostline.json` is missing.
-    fn tasks(&self) -> Vec<&str> {
+    /// Returns the tasks that share the model's head; empty if `frostline.json` is missing.
+    fn tasks_of_head(&self) -> Vec<&str> {
         match &self.saved {
             Some(saved) => saved.tasks.keys().map(String::as_str).collect(),
             None => Vec::new(),
@@ -109,6 +109,6 @@ impl Candidate {
     }
 
     fn has_task(&self, task: &str) -> bool {
-        self.tasks().contains(&task)
+        self.tasks_of_head().contains(&task)
     }
 }

@@ -21,11 +21,11 @@ const ADAPTER: &str = "adapter_config.json";
 
 /// An opened model folder.
 pub struct ModelFolder {
-    /// Its path.
+    /// The path of the folder.
     pub place: PathBuf,
     /// The encoder's configuration.
     pub config: EncoderConfig,
-    /// Its weights.
+    /// The weights of the model.
     pub weights: Checkpoint,
     /// The tags of its classifier in the order of the logits.
     pub tags: Vec<String>,
@@ -44,7 +44,7 @@ struct Tags {
     architectures: Option<Vec<String>>,
 }
 
-/// Compares a model that lies in a cell's folder with the cell's record.
+/// Compares a model in a cell's folder with the cell's record.
 fn check_saved(folder: &Path) -> Result<()> {
     let folder = std::path::absolute(folder)?;
     let (Some(cell), Some(name)) = (folder.parent(), folder.file_name().and_then(|name| name.to_str()))
@@ -59,19 +59,19 @@ fn check_saved(folder: &Path) -> Result<()> {
     }
 }
 
-/// Whether every output can contain a label.
+/// Returns whether every output can contain a label.
 fn is_label(tag: &str) -> bool {
     !tag.is_empty() && !tag.contains(char::is_control)
 }
 
 impl ModelFolder {
-    /// Opens config and weights. Whatever reads a model folder comes through here, so no memory is taken for sizes that
-    /// only the config has.
+    /// Opens config and weights. Every reader of a model folder uses this function, so no memory is allocated
+    /// for sizes that only the config contains.
     ///
     /// # Errors
-    /// If one of the files is missing or cannot be read, if the encoder's family is not supported, or if the weights lack
-    /// one of its parameters or have it in another shape. In the folder of a cell, also if a file is not the one that the
-    /// cell saved.
+    /// If one of the files is missing or cannot be read, if the encoder's family is not supported, or if the
+    /// weights lack one of its parameters or have it in another shape. In the folder of a cell, also if a file
+    /// differs from the cell's saved file.
     pub fn open(folder: &Path) -> Result<Self> {
         check_saved(folder)?;
         let place = folder.join("config.json");
@@ -109,7 +109,7 @@ impl ModelFolder {
         Ok(Self { place: folder.to_path_buf(), config, weights, tags, has_names, architectures })
     }
 
-    /// Whether there is a classifier on top of the encoder.
+    /// Returns whether there is a classifier on top of the encoder.
     #[must_use]
     pub fn has_head(&self) -> bool {
         self.weights.has("head.weight")
@@ -129,13 +129,13 @@ impl ModelFolder {
         Ok(())
     }
 
-    /// The shape of the classifier, including the layer before it where it labels whole sentences.
+    /// Returns the shape of the classifier, including the layer before it if it labels whole sentences.
     #[must_use]
     pub fn head(&self) -> HeadShape {
         HeadShape { kind: self.head_kind(), ..HeadShape::linear(self.tags.len()) }
     }
 
-    /// The head that `transformers` builds for the class that the config names.
+    /// Returns the head that `transformers` builds for the class that the config names.
     fn head_kind(&self) -> HeadKind {
         let named = |end: &str| self.architectures.iter().any(|class| class.ends_with(end));
         let bert = self.config.family == Family::Bert;
@@ -150,7 +150,7 @@ impl ModelFolder {
         }
     }
 
-    /// An aligner with its tokenizer, whose ids all have a row in the word table.
+    /// Returns an aligner with its tokenizer, whose ids all have a row in the word table.
     ///
     /// # Errors
     /// If the tokenizer cannot be read, belongs to another model, or the options do not fit it.
@@ -158,7 +158,7 @@ impl ModelFolder {
         Ok(self.tokenizer()?.with_options(options)?)
     }
 
-    /// The same with default options.
+    /// Returns the same with default options.
     pub(crate) fn tokenizer(&self) -> Result<Aligner> {
         let aligner = Aligner::from_folder(&self.place)?;
         let (id, rows) = (aligner.largest_id(), self.config.vocabulary);
@@ -170,11 +170,11 @@ impl ModelFolder {
         Ok(aligner)
     }
 
-    /// Checks that encoder and classifier are there: every tensor in its shape, one logit per tag, a
+    /// Checks that encoder and classifier are complete: every tensor in its shape, one logit per tag, a
     /// tokenizer whose ids fit.
     ///
     /// # Errors
-    /// Names what is missing or does not fit.
+    /// If a part is missing or does not fit; the error names it.
     pub fn check(&self) -> Result<()> {
         let parameters = self.config.parameters(&[self.head()]).into_iter();
         for (path, shape) in parameters.filter(|(path, _)| path.starts_with("heads.")) {

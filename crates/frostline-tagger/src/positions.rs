@@ -28,7 +28,7 @@ enum Model<B: Backend> {
     Tagger(Box<Classifier<B>>),
 }
 
-/// Gets a sentence's ids and one row per position, and says whether to go on.
+/// Receives a sentence's ids and one row per position, and returns whether to continue.
 type Each<'a> = dyn FnMut(&[u32], Vec<&[f32]>) -> bool + 'a;
 
 impl Positions<'_> {
@@ -55,7 +55,7 @@ impl Positions<'_> {
             Model::Tagger(Box::new(tagger))
         };
         for batch in batches(sentences, BATCH_TOKENS, Vec::len) {
-            let values = self.values(&model, &vocabulary, batch);
+            let values = self.batch_rows(&model, &vocabulary, batch);
             if !values.iter().all(|value| value.is_finite()) {
                 bail!("{}: the model's output is NaN or infinite; use other weights", folder.place.display());
             }
@@ -69,10 +69,15 @@ impl Positions<'_> {
         Ok(())
     }
 
-    /// The rows of all positions of a batch of sentences, one after another.
-    fn values<B: Kernels>(self, model: &Model<B>, vocabulary: &Vocabulary, batch: &[Vec<u32>]) -> Vec<f32> {
+    /// Returns the rows of all positions of a batch of sentences, one after another.
+    fn batch_rows<B: Kernels>(
+        self,
+        model: &Model<B>,
+        vocabulary: &Vocabulary,
+        batch: &[Vec<u32>],
+    ) -> Vec<f32> {
         let config = &self.folder.config;
-        // Where there are no special tokens, an empty line has no positions and is left out of the pack.
+        // If there are no special tokens, an empty line has no positions and is left out of the pack.
         let lengths: Vec<usize> = batch.iter().map(Vec::len).filter(|&length| length > 0).collect();
         if lengths.is_empty() {
             return Vec::new();

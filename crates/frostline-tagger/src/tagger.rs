@@ -54,8 +54,8 @@ pub struct Options {
     /// The precision of linear layers. By default as in training if Frostline saved the model,
     /// otherwise f32.
     pub precision: Option<Precision>,
-    /// `flex`, `amx`, `ndarray`, `cuda` or `wgpu`, if this build has it, or `auto`, the fastest that can compute here; by default
-    /// the first one that the build has.
+    /// The backend: `flex`, `amx`, `ndarray`, `cuda` or `wgpu`, if this build contains it, or `auto`, the
+    /// fastest on this machine; by default the first backend of the build.
     pub backend: Option<String>,
     /// The number of threads; by default one per core.
     pub threads: Option<usize>,
@@ -64,18 +64,18 @@ pub struct Options {
 /// A word's predicted tag.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer<'a> {
-    /// The most probable label; [`NO_TAG`] where the tokenizer produces no subword for the word.
+    /// The most probable label; [`NO_TAG`] if the tokenizer produces no subword for the word.
     pub tag: &'a str,
-    /// The probability that the model gives it; 0 where there is no tag.
+    /// The probability that the model gives it; 0 if there is no tag.
     pub probability: f32,
 }
 
-/// Words of a sentence: those to tag, and their context.
+/// Words of a sentence: the words to tag, and their context.
 #[derive(Clone, Debug)]
 pub struct Part<'a> {
     /// The words of the part and of the context before and after it.
     pub words: Vec<&'a str>,
-    /// Which of them are to be tagged.
+    /// The range of words to tag.
     pub own: Range<usize>,
 }
 
@@ -102,9 +102,9 @@ impl Tagger {
     /// Opens a tagger with options that override the settings stored in its folder.
     ///
     /// # Errors
-    /// As for [`Self::load`]; also a [`ModelMismatch`] if an option does not fit the model.
+    /// See [`Self::load`]; also a [`ModelMismatch`] if an option does not fit the model.
     pub fn open(folder: impl AsRef<Path>, options: &Options) -> Result<Self> {
-        let Found { model, saved } = folder::find(folder.as_ref(), options.task.as_deref())?;
+        let Found { model, saved } = folder::find_model(folder.as_ref(), options.task.as_deref())?;
         model.check_names()?;
         let place = model.place.clone();
         let longest = model.config.longest_input();
@@ -133,11 +133,11 @@ impl Tagger {
         Ok(Self { place, labels: model.tags, saved, aligner, encoder: model.config, engine, pool })
     }
 
-    /// Tags one sentence: one tag per word, [`NO_TAG`] where the tokenizer produces no subword.
+    /// Tags one sentence: one tag per word, [`NO_TAG`] if the tokenizer produces no subword.
     ///
-    /// A sentence that is longer than the model's maximum is read in overlapping windows, and each
-    /// word is tagged in the window that gives it the widest context. A sentence of more than
-    /// [`PART_WORDS`] words is cut into windows part by part.
+    /// A sentence that is longer than the model's maximum is read in overlapping windows, and each word is
+    /// tagged in the window that gives it the widest context. A sentence of more than [`PART_WORDS`] words is
+    /// cut into windows in parts.
     ///
     /// # Errors
     /// If a word cannot be tokenized.
@@ -152,7 +152,7 @@ impl Tagger {
     /// # Errors
     /// A [`SentenceError`] if a word cannot be tokenized.
     pub fn tag_all<S: AsRef<[W]>, W: AsRef<str>>(&self, sentences: &[S]) -> Result<Vec<Vec<Answer<'_>>>> {
-        self.tag_parts(&whole(sentences))
+        self.tag_parts(&whole_sentences(sentences))
     }
 
     /// Tags the own words of many parts of sentences, as [`Self::tag_all`] does for whole sentences. A sentence that
@@ -164,56 +164,56 @@ impl Tagger {
     pub fn tag_parts(&self, parts: &[Part<'_>]) -> Result<Vec<Vec<Answer<'_>>>> {
         let none = Answer { tag: NO_TAG, probability: 0.0 };
         let mut answers: Vec<Vec<Answer<'_>>> = parts.iter().map(|part| vec![none; part.own.len()]).collect();
-        self.each(parts, &mut |part, word, logits| {
-            let best = best(logits);
+        self.visit_words(parts, &mut |part, word, logits| {
+            let best = highest_logit(logits);
             let tag = self.labels[best].as_str();
-            answers[part][word] = Answer { tag, probability: probabilities(logits)[best] };
+            answers[part][word] = Answer { tag, probability: softmax(logits)[best] };
         })?;
         Ok(answers)
     }
 
-    /// How many words of its sentence a part needs on either side: those that a window can have.
+    /// Returns the number of context words that a part needs on either side: as many as a window can contain.
     #[must_use]
     pub fn context(&self) -> usize {
         self.aligner.options().max_length
     }
 
-    /// The probability of every label for each word of a sentence, in the order of
-    /// [`Self::labels`]; empty where the tokenizer produces no subword for the word.
+    /// Returns the probability of every label for each word of a sentence, in the order of [`Self::labels`];
+    /// empty if the tokenizer produces no subword for the word.
     ///
     /// # Errors
     /// If a word cannot be tokenized.
     pub fn probabilities(&self, words: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut all = vec![Vec::new(); words.len()];
-        self.each(&whole(&[words]), &mut |_, word, logits| all[word] = probabilities(logits))?;
+        self.visit_words(&whole_sentences(&[words]), &mut |_, word, logits| all[word] = softmax(logits))?;
         Ok(all)
     }
 
-    /// All labels, in the model's order.
+    /// Returns all labels, in the model's order.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels
     }
 
-    /// The metadata that Frostline saved with the model; `None` where another program saved it.
+    /// Returns the metadata that Frostline saved with the model; `None` if another program saved it.
     #[must_use]
     pub fn saved(&self) -> Option<&SavedModel> {
         self.saved.as_ref()
     }
 
-    /// The encoder's configuration.
+    /// Returns the encoder's configuration.
     #[must_use]
     pub fn encoder(&self) -> &EncoderConfig {
         &self.encoder
     }
 
-    /// The aligner, which splits words into subwords.
+    /// Returns the aligner, which splits words into subwords.
     #[must_use]
     pub fn aligner(&self) -> &Aligner {
         &self.aligner
     }
 
-    /// The folder of the model itself.
+    /// Returns the folder of the model itself.
     #[must_use]
     pub fn place(&self) -> &Path {
         &self.place
@@ -221,24 +221,29 @@ impl Tagger {
 
     /// Calls `visit` for every own word that has a subword, with the index of its part, its index among the part's own
     /// words and its logits, one per label. Memory is bounded by the words of a group.
-    fn each(&self, parts: &[Part<'_>], visit: &mut (dyn FnMut(usize, usize, &[f32]) + Send)) -> Result<()> {
-        let slices: Vec<Slice<'_>> = self.slices(parts).collect();
+    fn visit_words(
+        &self,
+        parts: &[Part<'_>],
+        visit: &mut (dyn FnMut(usize, usize, &[f32]) + Send),
+    ) -> Result<()> {
+        let slices: Vec<Slice<'_>> = self.cut_slices(parts).collect();
         self.pool.install(|| {
-            for group in groups(&slices) {
-                let mut windows = self.windows(group)?;
+            for group in group_slices(&slices) {
+                let mut windows = self.label_windows(group)?;
                 // Windows of equal length are batched together, which saves work on backends that pad.
                 windows.sort_by_key(|window| (window.ids.len(), window.slice));
                 let length = |window: &Window| window.ids.len();
                 let logits = |batch: &[Window]| self.engine.logits(batch);
-                let give = |batch: &[Window], logits: Vec<f32>| self.give(group, batch, &logits, visit);
+                let give =
+                    |batch: &[Window], logits: Vec<f32>| self.visit_positions(group, batch, &logits, visit);
                 passes(self.engine.on_threads(), &windows, BATCH_TOKENS, length, logits, give)?;
             }
             Ok(())
         })
     }
 
-    /// The parts, with long ones cut further.
-    fn slices<'a>(&self, parts: &'a [Part<'a>]) -> impl Iterator<Item = Slice<'a>> + use<'a> {
+    /// Returns the parts, with long ones cut further.
+    fn cut_slices<'a>(&self, parts: &'a [Part<'a>]) -> impl Iterator<Item = Slice<'a>> + use<'a> {
         let context = self.context();
         parts.iter().enumerate().flat_map(move |(part, Part { words, own })| {
             let end = own.end;
@@ -252,7 +257,7 @@ impl Tagger {
     }
 
     /// Calls `visit` for every label position of a batch.
-    fn give(
+    fn visit_positions(
         &self,
         slices: &[Slice<'_>],
         batch: &[Window],
@@ -281,11 +286,11 @@ impl Tagger {
         Ok(())
     }
 
-    /// The windows of subwords that label an own word of a slice.
-    fn windows(&self, slices: &[Slice<'_>]) -> Result<Vec<Window>> {
+    /// Returns the windows of subwords that label an own word of a slice.
+    fn label_windows(&self, slices: &[Slice<'_>]) -> Result<Vec<Window>> {
         let aligned: Vec<_> = slices
             .par_iter()
-            .map(|slice| self.aligner.align_windows(slice.words).map_err(|error| slice.failed(error)))
+            .map(|slice| self.aligner.align_windows(slice.words).map_err(|error| slice.sentence_error(error)))
             .collect::<Result<_, _>>()?;
         let mut windows = Vec::with_capacity(slices.len());
         for (slice, aligned) in aligned.into_iter().enumerate() {
@@ -321,7 +326,7 @@ impl std::fmt::Debug for Tagger {
 struct Slice<'a> {
     /// The index of the part that it belongs to.
     part: usize,
-    /// Where its words begin among those of the part.
+    /// Index of the slice's first word in the part.
     first: usize,
     words: &'a [&'a str],
     /// Which of the words are its own.
@@ -331,8 +336,8 @@ struct Slice<'a> {
 }
 
 impl Slice<'_> {
-    /// The error of a word, whose place is counted from the part's first word.
-    fn failed(&self, mut error: AlignError) -> SentenceError {
+    /// Returns the error of a word, whose place is counted from the part's first word.
+    fn sentence_error(&self, mut error: AlignError) -> SentenceError {
         if let AlignError::Word { word, .. } = &mut error {
             *word += self.first;
         }
@@ -340,8 +345,8 @@ impl Slice<'_> {
     }
 }
 
-/// The slices in groups that have [`GROUP_WORDS`] words or little more.
-fn groups<'a, 'b>(slices: &'a [Slice<'b>]) -> impl Iterator<Item = &'a [Slice<'b>]> {
+/// Returns the slices in groups that have [`GROUP_WORDS`] words or little more.
+fn group_slices<'a, 'b>(slices: &'a [Slice<'b>]) -> impl Iterator<Item = &'a [Slice<'b>]> {
     let mut rest = slices;
     std::iter::from_fn(move || {
         let mut words = 0;
@@ -357,7 +362,7 @@ fn groups<'a, 'b>(slices: &'a [Slice<'b>]) -> impl Iterator<Item = &'a [Slice<'b
 }
 
 /// Whole sentences as parts.
-fn whole<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Part<'a>> {
+fn whole_sentences<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Part<'a>> {
     let part = |words: &'a S| {
         let words: Vec<&str> = words.as_ref().iter().map(AsRef::as_ref).collect();
         Part { own: 0..words.len(), words }
@@ -365,8 +370,8 @@ fn whole<'a, S: AsRef<[W]>, W: AsRef<str> + 'a>(sentences: &'a [S]) -> Vec<Part<
     sentences.iter().map(part).collect()
 }
 
-/// The index of the highest logit; the first of several equal ones.
-fn best(logits: &[f32]) -> usize {
+/// Returns the index of the highest logit; the first of several equal ones.
+fn highest_logit(logits: &[f32]) -> usize {
     let mut best = 0;
     for (label, value) in logits.iter().enumerate() {
         if *value > logits[best] {
@@ -376,8 +381,8 @@ fn best(logits: &[f32]) -> usize {
     best
 }
 
-/// The softmax of the logits.
-fn probabilities(logits: &[f32]) -> Vec<f32> {
+/// Returns the softmax of the logits.
+fn softmax(logits: &[f32]) -> Vec<f32> {
     let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let powers: Vec<f64> = logits.iter().map(|&value| f64::from(value - top).exp()).collect();
     let sum: f64 = powers.iter().sum();
@@ -390,11 +395,11 @@ mod tests {
 
     #[test]
     fn probabilities_sum_to_one_and_the_first_of_the_highest_wins() {
-        let found = probabilities(&[0.0, 2.0, 2.0, -90.0]);
+        let found = softmax(&[0.0, 2.0, 2.0, -90.0]);
         assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-6);
         assert_eq!(found[1], found[2]);
         assert!((found[1] / found[0] - 2f32.exp()).abs() < 1e-4);
-        assert_eq!(best(&[0.0, 2.0, 2.0, -90.0]), 1);
-        assert_eq!(probabilities(&[1e30, 0.0]), [1.0, 0.0]);
+        assert_eq!(highest_logit(&[0.0, 2.0, 2.0, -90.0]), 1);
+        assert_eq!(softmax(&[1e30, 0.0]), [1.0, 0.0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Tagging on a GPU, or on what takes its place: the tags are those of a processor.
+//! Tagging on a GPU or its replacement gives the same tags as a processor.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use frostline_kernels::backend;
 use frostline_tagger::{Options, Tagger};
 use frostline_testing::{Lack, skipped};
 
-/// A committed tagger of the tests of `frostline-model`.
+/// Returns a committed tagger of the tests of `frostline-model`.
 fn model(family: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../frostline-model/tests/references").join(family)
 }

@@ -1,4 +1,4 @@
-//! The README's example, with what its output shows.
+//! The README's example with its output.
 
 use frostline_tagger::Tagger;
 
@@ -6,7 +6,7 @@ mod tiny {
     include!("readme/model.inc");
 }
 
-/// What the README asserts, and the probabilities that it prints.
+/// Checks the README's assertions and the probabilities that it prints.
 #[test]
 fn the_readme_is_true() -> anyhow::Result<()> {
     let folder = tiny::model()?;

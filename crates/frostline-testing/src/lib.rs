@@ -15,7 +15,7 @@ pub const SHARED: &str = "FROSTLINE_SHARED";
 /// Names the Python whose packages are compared with.
 pub const PYTHON: &str = "FROSTLINE_PYTHON";
 
-/// What a skipped test lacks.
+/// The missing requirement of a skipped test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// Data that are not in the repository.
@@ -33,7 +33,7 @@ pub enum Lack {
 }
 
 impl Lack {
-    /// The word for it in the file of skips.
+    /// Returns the word for it in the file of skips.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,14 +47,14 @@ impl Lack {
     }
 }
 
-/// The folder of data that are not in the repository; `None` after the skip is counted.
+/// Returns the folder of data that are not in the repository; `None` after the skip is counted.
 ///
 /// # Panics
-/// Where `FROSTLINE_SHARED` is unset although `CI` is set.
+/// If `FROSTLINE_SHARED` is unset although `CI` is set.
 #[must_use]
 #[track_caller]
 pub fn shared() -> Option<PathBuf> {
-    let shared = set(SHARED);
+    let shared = nonempty_variable(SHARED);
     if shared.is_none() {
         assert!(std::env::var_os("CI").is_none(), "{SHARED} is unset although CI is set");
         skipped(Lack::Data, &format!("{SHARED} is unset"));
@@ -62,11 +62,11 @@ pub fn shared() -> Option<PathBuf> {
     shared
 }
 
-/// The Python to ask; `None` after the skip is counted.
+/// Returns the Python for comparisons; `None` after counting the skip.
 #[must_use]
 #[track_caller]
 pub fn python() -> Option<PathBuf> {
-    let python = set(PYTHON);
+    let python = nonempty_variable(PYTHON);
     if python.is_none() {
         skipped(Lack::Python, &format!("{PYTHON} is unset"));
     }
@@ -76,7 +76,7 @@ pub fn python() -> Option<PathBuf> {
 /// Counts a skip of the running test, or of a part of it. The same skip counts once in a test program.
 ///
 /// # Panics
-/// Where the file that `FROSTLINE_SKIPS` names cannot be written: a skip must not be lost.
+/// If the file that `FROSTLINE_SKIPS` names cannot be written: a skip must not be lost.
 #[track_caller]
 pub fn skipped(lack: Lack, reason: &str) {
     static COUNTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -85,7 +85,7 @@ pub fn skipped(lack: Lack, reason: &str) {
         return;
     }
     let _ = writeln!(std::io::stderr(), "SKIPPED {}", line.trim_end().replace('\t', " "));
-    if let Some(path) = set(SKIPS) {
+    if let Some(path) = nonempty_variable(SKIPS) {
         let file = OpenOptions::new().create(true).append(true).open(&path);
         // In one piece, so that lines of test programs that run side by side do not mix.
         let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
@@ -93,8 +93,8 @@ pub fn skipped(lack: Lack, reason: &str) {
     }
 }
 
-/// A skip as the file has it: what is lacking, the caller's file and line, the test, the reason, with tabs
-/// between them.
+/// Returns a skip as a line of the file: the missing requirement, the caller's file and line, the test and the
+/// reason, separated by tabs.
 #[must_use]
 #[track_caller]
 pub fn line(lack: Lack, reason: &str) -> String {
@@ -107,8 +107,8 @@ pub fn line(lack: Lack, reason: &str) -> String {
     format!("{}\t{}\t{}\t{}\n", lack.name(), plain(&place), plain(test), plain(reason))
 }
 
-/// A variable that is set and not empty.
-fn set(name: &str) -> Option<PathBuf> {
+/// Returns a variable that is set and not empty.
+fn nonempty_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 

@@ -16,7 +16,7 @@ fn main() -> Result<(), Error> {
         [file, folder] => write(&std::fs::read_to_string(file)?, Path::new(folder)),
         [] => {
             let folder = own_folder();
-            write(&own(), &folder)?;
+            write(&built_in_table(), &folder)?;
             println!("written to {}", folder.display());
             Ok(())
         }
@@ -28,12 +28,12 @@ fn own_folder() -> PathBuf {
     std::env::temp_dir().join(format!("frostline-curve-{}", std::process::id()))
 }
 
-fn own() -> String {
+fn built_in_table() -> String {
     let line = |step: u32| format!("{step},{}\n", 2.0 / f64::from(step));
     "step,train/loss_nats\n".to_string() + &(1..=50).map(line).collect::<String>()
 }
 
-/// Tells both trackers of the table's lines, in a thread of its own that is done when it is dropped.
+/// Sends the table's lines to both trackers, on a separate thread that finishes when it is dropped.
 fn write(table: &str, folder: &Path) -> Result<(), Error> {
     let mut lines = table.lines();
     let names: Vec<&str> = lines.next().ok_or("the table is empty")?.split(',').skip(1).collect();
@@ -70,7 +70,7 @@ fn write(table: &str, folder: &Path) -> Result<(), Error> {
 #[test]
 fn both_trackers_have_written() {
     let folder = own_folder();
-    write(&own(), &folder).unwrap();
+    write(&built_in_table(), &folder).unwrap();
     for tracker in ["tensorboard", "wandb"] {
         assert!(folder.join(tracker).read_dir().unwrap().next().is_some(), "{tracker}");
     }

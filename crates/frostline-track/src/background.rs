@@ -1,4 +1,4 @@
-//! Trackers on a thread of their own, so that training never waits for one.
+//! Trackers on a separate thread, so that training never waits for them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,11 +10,11 @@ use crate::{Ending, Point, Run, TrackError, Tracker};
 
 /// Points that wait for a tracker that is slow; further ones are left out.
 const ROOM: usize = 1 << 16;
-/// How often trackers write what they were told.
+/// Interval at which trackers write their values.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long trackers that are slow may send at the end.
 const GRACE: Duration = Duration::from_secs(15);
-/// How much longer the end waits for a request that is on its way, and until what was not sent is set aside.
+/// Additional time at the end for a pending request, and for setting unsent values aside.
 const REST: Duration = Duration::from_secs(15);
 
 enum Message {
@@ -23,9 +23,9 @@ enum Message {
     End(String, SystemTime, Ending),
 }
 
-/// Passes runs and values to trackers in the background. No call waits and none fails: what cannot be tracked is told
-/// to a function for warnings, once for each tracker until it works again. Dropping it waits for the trackers: they send for
-/// 15 seconds at most, and set the rest aside.
+/// Passes runs and values to trackers in the background. No call waits or fails. If values cannot be tracked, a
+/// function receives a warning, once for each tracker until it works again. Dropping it waits for the trackers:
+/// they send for at most 15 seconds, and set the rest aside.
 #[derive(Debug)]
 pub struct Background {
     sender: Option<Sender<Message>>,
@@ -57,13 +57,13 @@ impl Background {
 
     /// Begins a run.
     pub fn start(&self, run: Run) {
-        self.send(Message::Start(Box::new(run)));
+        self.send_message(Message::Start(Box::new(run)));
     }
 
-    /// Passes on values. Where too many wait already, they are left out.
+    /// Passes values on. If too many values are waiting, they are dropped.
     pub fn log(&self, run: &str, point: Point) {
         if self.waiting.fetch_add(1, Ordering::Relaxed) < ROOM {
-            self.send(Message::Log(run.into(), point));
+            self.send_message(Message::Log(run.into(), point));
         } else {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
@@ -71,10 +71,10 @@ impl Background {
 
     /// Ends a run.
     pub fn end(&self, run: &str, ending: Ending) {
-        self.send(Message::End(run.into(), SystemTime::now(), ending));
+        self.send_message(Message::End(run.into(), SystemTime::now(), ending));
     }
 
-    fn send(&self, message: Message) {
+    fn send_message(&self, message: Message) {
         // The thread ends after the last message only.
         let _ = self.sender.as_ref().map(|sender| sender.send(message));
     }
@@ -114,7 +114,7 @@ impl<W: Fn(&str)> Thread<W> {
                 if matches!(message, Message::Log(..)) {
                     self.waiting.fetch_sub(1, Ordering::Relaxed);
                 }
-                self.each(|tracker| match &message {
+                self.call_trackers(|tracker| match &message {
                     Message::Start(run) => tracker.start(run),
                     Message::Log(run, point) => tracker.log(run, point),
                     Message::End(run, at, ending) => tracker.end(run, *at, *ending),
@@ -131,12 +131,12 @@ impl<W: Fn(&str)> Thread<W> {
         }
     }
 
-    fn each(&mut self, mut call: impl FnMut(&mut dyn Tracker) -> Result<(), TrackError>) {
+    fn call_trackers(&mut self, mut call: impl FnMut(&mut dyn Tracker) -> Result<(), TrackError>) {
         for Watched { tracker, failed } in &mut self.trackers {
             if let Err(error) = call(tracker.as_mut())
                 && !std::mem::replace(failed, true)
             {
-                (self.warn)(&format!("{}: {error}; training goes on", tracker.name()));
+                (self.warn)(&format!("{}: {error}; training continues", tracker.name()));
             }
         }
     }
@@ -148,7 +148,7 @@ impl<W: Fn(&str)> Thread<W> {
                 Ok(()) => *failed = false,
                 Err(error) if !*failed => {
                     *failed = true;
-                    (self.warn)(&format!("{}: {error}; training goes on", tracker.name()));
+                    (self.warn)(&format!("{}: {error}; training continues", tracker.name()));
                 }
                 Err(_) => {}
             }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::tests::{point, run};
 
-    /// Takes what it is told, and fails where it is told to.
+    /// A tracker that fails on request.
     struct Fails {
         seen: Arc<Mutex<Vec<u64>>>,
         pause: Duration,
@@ -209,8 +209,8 @@ mod tests {
         FileError::of("file".as_ref())(std::io::Error::other("the disk is full")).into()
     }
 
-    /// Tells a tracker so many points. Returns those that it has seen, and the warnings.
-    fn told(points: u64, pause: Duration, broken: bool) -> (Vec<u64>, Vec<String>) {
+    /// Sends this many points to a tracker. Returns the points that it received, and the warnings.
+    fn track_points(points: u64, pause: Duration, broken: bool) -> (Vec<u64>, Vec<String>) {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let warnings = Arc::new(Mutex::new(Vec::new()));
         let (of_tracker, of_thread) = (seen.clone(), warnings.clone());
@@ -231,15 +231,15 @@ mod tests {
 
     #[test]
     fn all_that_was_told_is_written_before_the_end() {
-        let (seen, warnings) = told(1000, Duration::ZERO, false);
+        let (seen, warnings) = track_points(1000, Duration::ZERO, false);
         assert_eq!((seen, warnings), ((0..1000).collect(), Vec::new()));
     }
 
     #[test]
     fn a_tracker_that_fails_is_named_at_first_and_at_the_end() {
-        let (seen, warnings) = told(10, Duration::ZERO, true);
+        let (seen, warnings) = track_points(10, Duration::ZERO, true);
         assert_eq!(seen.len(), 10);
-        let first = "a test: file: the disk is full; training goes on";
+        let first = "a test: file: the disk is full; training continues";
         assert_eq!(warnings, [first, "a test: file: the disk is full"]);
     }
 
@@ -252,7 +252,7 @@ mod tests {
         for step in 0..points {
             background.log("run", point(step, 0.0));
         }
-        // It would take an hour; only the first ones wait.
+        // Sending all would take an hour; only the first points wait.
         assert!(background.waiting.load(Ordering::Relaxed) <= ROOM);
         std::mem::forget(background);
     }

@@ -2,7 +2,8 @@
 
 use crate::Run;
 
-/// A folder's name for a run: its name with what a file's name cannot hold replaced, and the start of its id.
+/// Returns the name of a run's folder: the run's name without characters that file names cannot contain, and
+/// the start of its id.
 pub(crate) fn folder_name(run: &Run) -> String {
     let safe = |letter: char| if letter.is_alphanumeric() || "._+-".contains(letter) { letter } else { '-' };
     let name: String = run.name.chars().take(100).map(safe).collect();

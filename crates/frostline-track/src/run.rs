@@ -1,4 +1,4 @@
-//! What is tracked: runs, their parameters and the values they report.
+//! Tracked runs, their parameters and their values.
 
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,29 +6,30 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A training run as it begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Names the run among all: lower-case letters and digits, at least eight. A run of the same id goes on with the
-    /// one before where the tracker can do that.
+    /// The unique id of the run: at least eight lower-case letters and digits. A run with the id of an earlier
+    /// one continues it if the tracker supports this.
     pub id: String,
     /// A name for people.
     pub name: String,
-    /// The name for people of what it belongs to: an experiment in MLflow, a project in W&B.
+    /// The name of the run's group: an experiment in MLflow, a project in W&B.
     pub experiment: String,
-    /// What was set, by dotted path.
+    /// The settings, by dotted path.
     pub parameters: Vec<Parameter>,
     /// When it began.
     pub started: SystemTime,
-    /// Steps that it had taken before, where it goes on from a checkpoint.
+    /// Number of steps taken before, if it continues from a checkpoint.
     pub step: u64,
 }
 
 /// One setting of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its dotted path.
+    /// The dotted path of the setting.
     pub name: String,
-    /// What it was set to.
+    /// The value of the setting.
     pub value: Value,
-    /// Whether runs are to be compared by it: only these are columns of TensorBoard's table of hyperparameters.
+    /// Whether runs are compared by it: only such parameters are columns of TensorBoard's table of
+    /// hyperparameters.
     pub compared: bool,
 }
 
@@ -44,7 +45,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value as JSON writes it; a number that JSON cannot write becomes its text.
+    /// Returns the value as JSON writes it; a number that JSON cannot write becomes its text.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         match self {
@@ -57,7 +58,7 @@ impl Value {
         }
     }
 
-    /// The value as people write it.
+    /// Returns the value as people write it.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -82,20 +83,20 @@ pub struct Point {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As it should.
+    /// The run finished.
     Finished,
     /// With an error.
     Failed,
-    /// Somebody stopped it; it may go on later.
+    /// The run was stopped and may continue later.
     Stopped,
 }
 
-/// Seconds since 1970; 0 for a clock that stands before.
-pub(crate) fn seconds(time: SystemTime) -> f64 {
+/// Returns seconds since 1970; 0 for an earlier time.
+pub(crate) fn unix_seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Milliseconds since 1970; 0 for a clock that stands before.
-pub(crate) fn milliseconds(time: SystemTime) -> i64 {
+/// Returns milliseconds since 1970; 0 for an earlier time.
+pub(crate) fn unix_milliseconds(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

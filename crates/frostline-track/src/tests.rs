@@ -21,7 +21,7 @@ pub(crate) fn run(step: u64) -> Run {
     }
 }
 
-/// A loss at a step, which is also its second after the run's begin.
+/// Returns a loss at a step, which is also its second after the run's begin.
 pub(crate) fn point(step: u64, loss: f64) -> Point {
     let time = UNIX_EPOCH + Duration::from_secs(1000 + step);
     Point { step, time, values: vec![("train/loss_nats".into(), loss)] }

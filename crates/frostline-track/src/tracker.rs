@@ -1,10 +1,10 @@
-//! What every tracker does.
+//! The trait of all trackers.
 //!
 //! # To add a tracker
 //!
-//! A type in `crates/frostline-track/src/` that implements `Tracker` (`tracker.rs`); a key of `TrackSettings` in
-//! `crates/frostline-record/src/track.rs`; a row in `crates/frostline-sweep/src/track.rs`, which decides what a run
-//! and its values are; a check with its own program in `tests/track/check.py`.
+//! A type in `crates/frostline-track/src/` that implements `Tracker` (`tracker.rs`); a key of `TrackSettings`
+//! in `crates/frostline-record/src/track.rs`; a row in `crates/frostline-sweep/src/track.rs`, which defines
+//! runs and their values; a check with its own program in `tests/track/check.py`.
 
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
@@ -18,10 +18,10 @@ use crate::{Ending, Point, Run};
 /// A run's values may wait inside until [`Tracker::flush`], which a caller calls about once a second while there are
 /// any, and before it ends. Values of a run that was not started are ignored.
 pub trait Tracker: Send {
-    /// The tracker's name for messages, with where it writes.
+    /// Returns the tracker's name for messages, with its place.
     fn name(&self) -> String;
 
-    /// Begins a run, or goes on with one.
+    /// Starts or resumes a run.
     ///
     /// # Errors
     /// If it cannot be written or sent. Later calls for this run then do nothing.
@@ -39,16 +39,17 @@ pub trait Tracker: Send {
     /// If that cannot be written or sent.
     fn end(&mut self, run: &str, at: SystemTime, ending: Ending) -> Result<(), TrackError>;
 
-    /// Writes or sends what waits.
+    /// Writes or sends the waiting values.
     ///
     /// # Errors
-    /// If that fails; what was to be sent is kept for the next time.
+    /// If that fails; the values are kept for the next time.
     fn flush(&mut self) -> Result<(), TrackError>;
 
-    /// Writes or sends what waits for the last time, and sets aside what could not be sent by then.
+    /// Writes or sends the waiting values for the last time, and sets aside values that could not be sent by
+    /// then.
     ///
     /// # Errors
-    /// If something was not written or sent.
+    /// If a value was not written or sent.
     fn finish(&mut self, _until: Instant) -> Result<(), TrackError> {
         self.flush()
     }
@@ -63,7 +64,7 @@ pub enum TrackError {
     /// A server could not be reached, or refused.
     #[error("{url}: {reason}")]
     Server {
-        /// What was asked for.
+        /// The requested address.
         url: String,
         /// Why it failed.
         reason: String,

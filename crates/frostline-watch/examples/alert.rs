@@ -1,5 +1,6 @@
-//! Runs a command for each cell that fails, and once when the sweep has ended, with a message as its last argument:
-//! `cargo run -p frostline-watch --example alert -- SWEEP notify-send Frostline`. Without arguments it says how this works.
+//! Runs a command for each cell that fails, and once when the sweep has ended, with a message as its last
+//! argument: `cargo run -p frostline-watch --example alert -- SWEEP notify-send Frostline`. Without arguments
+//! it explains its usage.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +15,7 @@ type Error = Box<dyn std::error::Error>;
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match &arguments[..] {
-        [folder, command @ ..] if !command.is_empty() => alert(Path::new(folder), command),
+        [folder, command @ ..] if !command.is_empty() => follow_sweep(Path::new(folder), command),
         _ => {
             println!("usage: alert SWEEP COMMAND [ARGUMENT ...]");
             Ok(())
@@ -23,12 +24,12 @@ fn main() -> Result<(), Error> {
 }
 
 /// Follows the sweep in a folder to its end.
-fn alert(folder: &Path, command: &[String]) -> Result<(), Error> {
+fn follow_sweep(folder: &Path, command: &[String]) -> Result<(), Error> {
     let (mut watched, mut changes) = (Watched::open(folder)?, Changes::of(folder));
     loop {
         let snapshot = watched.look();
         for notice in changes.since(&snapshot) {
-            if let Some(message) = message(&notice) {
+            if let Some(message) = notice_text(&notice) {
                 Command::new(&command[0]).args(&command[1..]).arg(message).status()?;
             }
         }
@@ -39,7 +40,7 @@ fn alert(folder: &Path, command: &[String]) -> Result<(), Error> {
     }
 }
 
-fn message(notice: &Notice) -> Option<String> {
+fn notice_text(notice: &Notice) -> Option<String> {
     match notice {
         Notice::Failed { cell, error, .. } => Some(format!("{} failed: {error}", cell.cell)),
         Notice::End { cells, done, failed } => Some(format!("{done} of {cells} cells done, {failed} failed")),

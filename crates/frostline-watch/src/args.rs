@@ -33,12 +33,12 @@ pub struct WatchArgs {
     #[arg(long)]
     pub json: bool,
     /// The time from one look at the folder to the next; longer where a look takes long
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = parse_seconds)]
     pub every_s: f64,
 }
 
 impl WatchArgs {
-    /// The time between two looks.
+    /// Returns the time between two looks.
     #[must_use]
     pub fn every(&self) -> Duration {
         Duration::from_secs_f64(self.every_s)
@@ -76,8 +76,8 @@ pub struct ServeArgs {
     pub no_token: bool,
 }
 
-/// A time between looks, in seconds.
-fn seconds(text: &str) -> Result<f64, String> {
+/// Returns a time between looks, in seconds.
+fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(seconds),
         _ => Err("expected seconds from 0.1 to 3600, as in 2".into()),

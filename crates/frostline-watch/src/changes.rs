@@ -1,4 +1,4 @@
-//! What happened between two looks at a folder, as the notices that `sweep --json` prints.
+//! The events between two readings of a folder, as the notices that `sweep --json` prints.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,14 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Of the sweep in this folder.
+    /// Creates the changes of the sweep in this folder.
     #[must_use]
     pub fn of(folder: &Path) -> Self {
         Self { folder: folder.into(), before: None }
     }
 
-    /// What has happened since the last snapshot. Of the first one: how the sweep stands, and how far its running cells are.
+    /// Returns the events since the last snapshot. For the first snapshot, these are the sweep's state and the
+    /// progress of its running cells.
     pub fn since(&mut self, snapshot: &Snapshot) -> Vec<Notice> {
         let mut notices = Vec::new();
         let first = self.before.is_none();
@@ -33,9 +34,9 @@ impl Changes {
         let mut now = HashMap::with_capacity(snapshot.cells.len());
         for cell in &snapshot.cells {
             let last = before.remove(&cell.id);
-            // What was done before the first look is among its counts.
+            // Earlier events are included in the counts of the first snapshot.
             if !first || matches!(cell.state, CellState::Running { .. }) {
-                notices.extend(changed(cell, last.as_ref().unwrap_or(&CellState::Waiting)));
+                notices.extend(cell_changes(cell, last.as_ref().unwrap_or(&CellState::Waiting)));
             }
             now.insert(cell.id.clone(), cell.state.clone());
         }
@@ -47,8 +48,8 @@ impl Changes {
     }
 }
 
-/// What has happened to a cell since it stood as `last`.
-fn changed(cell: &CellSnapshot, last: &CellState) -> Vec<Notice> {
+/// Returns the events of a cell since its state `last`.
+fn cell_changes(cell: &CellSnapshot, last: &CellState) -> Vec<Notice> {
     let name = || CellName { id: cell.id.clone(), cell: cell.title.clone() };
     let CellState::Running { by, progress, .. } = &cell.state else {
         let is_new = cell.state != *last;
@@ -67,21 +68,21 @@ fn changed(cell: &CellSnapshot, last: &CellState) -> Vec<Notice> {
         }
     };
     let Some(progress) = progress else { return notices };
-    notices.extend(epochs(&name(), progress, known));
+    notices.extend(ended_epochs(&name(), progress, known));
     if known.is_none_or(|known| known.step != progress.step) {
-        notices.push(step(name(), progress));
+        notices.push(step_notice(name(), progress));
     }
     notices
 }
 
-/// The epochs that have ended since.
-fn epochs(name: &CellName, progress: &Progress, known: Option<&Progress>) -> Vec<Notice> {
+/// Returns the epochs that have ended since.
+fn ended_epochs(name: &CellName, progress: &Progress, known: Option<&Progress>) -> Vec<Notice> {
     let last = known.and_then(|known| known.dev_accuracy.last()).map_or(0, |(epoch, _)| *epoch);
     let new = progress.dev_accuracy.iter().filter(|(epoch, _)| *epoch > last);
     new.map(|&(epoch, dev_accuracy)| Notice::Epoch { cell: name.clone(), epoch, dev_accuracy }).collect()
 }
 
-fn step(cell: CellName, progress: &Progress) -> Notice {
+fn step_notice(cell: CellName, progress: &Progress) -> Notice {
     Notice::Step {
         cell,
         step: progress.step,

@@ -1,4 +1,4 @@
-//! Looks at a folder again and again, on a thread of its own: a slow file system does not stop the keys.
+//! Reads a folder repeatedly on a separate thread, so that a slow file system does not block the keys.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
@@ -10,7 +10,7 @@ use frostline_sweep::{Snapshot, Watched};
 const SHARE: u32 = 5;
 
 /// Snapshots of a folder, until the receiver is dropped.
-pub(crate) fn looks(mut watched: Watched, every: Duration) -> Receiver<Snapshot> {
+pub(crate) fn read_snapshots(mut watched: Watched, every: Duration) -> Receiver<Snapshot> {
     let (to, from) = sync_channel(1);
     thread::spawn(move || {
         loop {

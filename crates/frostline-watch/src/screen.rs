@@ -1,4 +1,4 @@
-//! What is on the terminal: how the sweep stands, its cells, and the selected one's curve.
+//! The display in the terminal: the sweep's progress, its cells, and the selected cell's curve.
 
 use frostline_report::visible;
 use frostline_sweep::units::{clock, short};
@@ -12,18 +12,18 @@ use ratatui::widgets::{
     Axis, Block, Chart, Dataset, Gauge, GraphType, Paragraph, Row, Table, TableState, Wrap,
 };
 
-use crate::sparkline::sparkline;
+use crate::sparkline::draw_sparkline;
 
 /// The width of a cell's curves of loss and of accuracy in the table, in characters.
 const CURVE: u16 = 16;
 const DEV_CURVE: u16 = 8;
 
-/// A column besides a cell's state and title.
+/// A column in addition to a cell's state and title.
 struct Column {
     name: &'static str,
     /// In characters.
     width: u16,
-    /// Whether it is left out where the terminal is narrow.
+    /// Whether it is left out if the terminal is narrow.
     wide: bool,
 }
 
@@ -35,7 +35,7 @@ const fn wide(name: &'static str, width: u16) -> Column {
     Column { name, width, wide: true }
 }
 
-/// The columns in their order. A curve stands before its last value.
+/// The columns in their order. A curve comes before its last value.
 const COLUMNS: [Column; 8] = [
     always("step", 11),
     always("loss", CURVE),
@@ -53,7 +53,7 @@ const WIDE: u16 = 100;
 /// The least height at which the selected cell is shown below the table, in lines.
 const TALL: u16 = 24;
 
-/// What a person pressed.
+/// A pressed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// Ends the display.
@@ -66,10 +66,10 @@ pub enum Key {
     Letter(char),
 }
 
-/// What follows on a key.
+/// The effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// The display goes on.
+    /// The display continues.
     GoOn,
     /// The display ends.
     End,
@@ -85,7 +85,7 @@ enum Kind {
     Done,
 }
 
-/// What is shown.
+/// The state of the display.
 #[derive(Debug)]
 pub struct Screen {
     folder: String,
@@ -104,17 +104,17 @@ impl Screen {
         Self { folder, snapshot, color, only: None, selected: None }
     }
 
-    /// Shows the sweep as it stands now.
+    /// Shows the current state of the sweep.
     pub fn show(&mut self, snapshot: Snapshot) {
         self.snapshot = snapshot;
     }
 
-    /// Does what a key asks for.
-    pub fn press(&mut self, key: Key) -> Then {
+    /// Performs the action of a key.
+    pub fn press_key(&mut self, key: Key) -> Then {
         match key {
             Key::Quit => return Then::End,
-            Key::Up(lines) => self.select(|at, _| at.saturating_sub(lines)),
-            Key::Down(lines) => self.select(|at, last| at.saturating_add(lines).min(last)),
+            Key::Up(lines) => self.select_row(|at, _| at.saturating_sub(lines)),
+            Key::Down(lines) => self.select_row(|at, last| at.saturating_add(lines).min(last)),
             Key::Letter(letter) => {
                 let kinds = [
                     ('a', None),
@@ -131,13 +131,13 @@ impl Screen {
         Then::GoOn
     }
 
-    fn select(&mut self, to: impl Fn(usize, usize) -> usize) {
+    fn select_row(&mut self, to: impl Fn(usize, usize) -> usize) {
         let rows = self.rows();
-        let id = rows.len().checked_sub(1).map(|last| rows[to(self.position(&rows), last)].id.clone());
+        let id = rows.len().checked_sub(1).map(|last| rows[to(self.selected_row(&rows), last)].id.clone());
         self.selected = id;
     }
 
-    /// The cells that are shown, in order.
+    /// Returns the cells that are shown, in order.
     fn rows(&self) -> Vec<&CellSnapshot> {
         let shown = |cell: &&CellSnapshot| self.only.is_none_or(|only| kind(&cell.state) == only);
         let mut rows: Vec<_> = self.snapshot.cells.iter().filter(shown).collect();
@@ -145,8 +145,8 @@ impl Screen {
         rows
     }
 
-    /// The selected cell's line; the first where it is not shown.
-    fn position(&self, rows: &[&CellSnapshot]) -> usize {
+    /// Returns the selected cell's line; the first if it is not shown.
+    fn selected_row(&self, rows: &[&CellSnapshot]) -> usize {
         let selected = |id: &String| rows.iter().position(|cell| cell.id == *id);
         self.selected.as_ref().and_then(selected).unwrap_or(0)
     }
@@ -164,8 +164,8 @@ impl Screen {
         ])
         .areas(area);
         let rows = self.rows();
-        let at = self.position(&rows);
-        frame.render_widget(self.head(), head);
+        let at = self.selected_row(&rows);
+        frame.render_widget(self.header_line(), head);
         self.draw_bar(frame, bar);
         self.draw_table(frame, table, &rows, at);
         if let Some(cell) = rows.get(at).filter(|_| below > 0) {
@@ -177,7 +177,7 @@ impl Screen {
         );
     }
 
-    fn head(&self) -> Line<'_> {
+    fn header_line(&self) -> Line<'_> {
         let synthetic = if self.snapshot.synthetic { " (synthetic data)" } else { "" };
         Line::from(vec![
             Span::styled(visible(&self.snapshot.plan), Style::new().add_modifier(Modifier::BOLD)),
@@ -205,7 +205,7 @@ impl Screen {
         let width = label.chars().count() as u16 + 1;
         let [text, bar] = Layout::horizontal([Constraint::Length(width), Constraint::Min(0)]).areas(area);
         frame.render_widget(Line::from(label), text);
-        let gauge = Gauge::default().ratio(share).gauge_style(self.style(Kind::Done)).use_unicode(true);
+        let gauge = Gauge::default().ratio(share).gauge_style(self.style_of(Kind::Done)).use_unicode(true);
         frame.render_widget(gauge, bar);
     }
 
@@ -230,7 +230,7 @@ impl Screen {
 
     fn row<'a>(&self, cell: &'a CellSnapshot, columns: impl Iterator<Item = String>) -> Row<'a> {
         let kind = kind(&cell.state);
-        let own = [Line::styled(kind.word(), self.style(kind)), Line::from(visible(&cell.title))];
+        let own = [Line::styled(kind.state_name(), self.style_of(kind)), Line::from(visible(&cell.title))];
         Row::new(own.into_iter().chain(columns.map(Line::from)))
     }
 
@@ -251,14 +251,14 @@ impl Screen {
                 frame.render_widget(text(format!("{what}\n{}", visible(by))), inside);
             }
             CellState::LeftBehind { by } => {
-                let next = "the next process takes it over, from its last checkpoint where there is one";
+                let next = "the next process takes it over, from its last checkpoint if there is one";
                 frame.render_widget(text(format!("{} has died; {next}", visible(by))), inside);
             }
             CellState::Failed { error } => {
                 let lines: Vec<_> = error.lines().map(visible).collect();
                 frame.render_widget(text(lines.join("\n")), inside);
             }
-            CellState::Waiting => frame.render_widget(text("nobody runs it yet".into()), inside),
+            CellState::Waiting => frame.render_widget(text("not started yet".into()), inside),
             CellState::Done { accuracy, total_s, .. } => {
                 let scores: Vec<String> = accuracy
                     .iter()
@@ -270,7 +270,7 @@ impl Screen {
     }
 
     fn draw_curve(&self, frame: &mut Frame<'_>, area: Rect, progress: &Progress) {
-        let points: Vec<(f64, f64)> = losses(progress).collect();
+        let points: Vec<(f64, f64)> = loss_points(progress).collect();
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
         let values = points.iter().map(|(_, loss)| *loss);
         let (least, most) = (values.clone().fold(f64::INFINITY, f64::min), values.fold(0.0, f64::max));
@@ -278,7 +278,7 @@ impl Screen {
         let line = Dataset::default()
             .marker(Marker::Braille)
             .graph_type(GraphType::Line)
-            .style(self.style(Kind::Running))
+            .style(self.style_of(Kind::Running))
             .data(&points);
         let ends = |low: f64, high: f64| [format!("{low:.2}"), format!("{high:.2}")];
         let chart = Chart::new(vec![line])
@@ -287,7 +287,7 @@ impl Screen {
         frame.render_widget(chart, area);
     }
 
-    fn style(&self, kind: Kind) -> Style {
+    fn style_of(&self, kind: Kind) -> Style {
         let color = match kind {
             Kind::Running => Color::Cyan,
             Kind::LeftBehind => Color::Yellow,
@@ -310,7 +310,7 @@ fn kind(state: &CellState) -> Kind {
 }
 
 impl Kind {
-    fn word(self) -> &'static str {
+    fn state_name(self) -> &'static str {
         match self {
             Self::Running => "running",
             Self::LeftBehind => "left",
@@ -324,18 +324,18 @@ impl Kind {
 /// The largest loss that is drawn. Above some 1e150 a chart's arithmetic is infinite, and its lines have no end.
 const LARGEST_LOSS: f64 = 1e15;
 
-/// The points of the loss curve that can be drawn.
-fn losses(progress: &Progress) -> impl Iterator<Item = (f64, f64)> {
+/// Returns the points of the loss curve that can be drawn.
+fn loss_points(progress: &Progress) -> impl Iterator<Item = (f64, f64)> {
     let points = progress.losses.iter().map(|&(step, loss)| (step as f64, loss));
     points.filter(|(_, loss)| loss.abs() <= LARGEST_LOSS)
 }
 
 /// Accuracy on dev after each epoch.
-fn accuracies(progress: &Progress) -> impl Iterator<Item = (f64, f64)> {
+fn accuracy_points(progress: &Progress) -> impl Iterator<Item = (f64, f64)> {
     progress.dev_accuracy.iter().map(|&(epoch, accuracy)| (f64::from(epoch), accuracy))
 }
 
-/// What [`COLUMNS`] names.
+/// Returns the texts of [`COLUMNS`].
 fn columns_of(state: &CellState) -> [String; 8] {
     let memory = |mib: Option<f64>| mib.map_or(String::new(), |mib| format!("{mib:.0} MiB"));
     let percent =
@@ -343,9 +343,9 @@ fn columns_of(state: &CellState) -> [String; 8] {
     match state {
         CellState::Running { progress: Some(progress), .. } => [
             format!("{}/{}", progress.step, progress.steps),
-            sparkline(&losses(progress).collect::<Vec<_>>(), CURVE.into()),
+            draw_sparkline(&loss_points(progress).collect::<Vec<_>>(), CURVE.into()),
             format!("{:.3}", progress.loss_nats),
-            sparkline(&accuracies(progress).collect::<Vec<_>>(), DEV_CURVE.into()),
+            draw_sparkline(&accuracy_points(progress).collect::<Vec<_>>(), DEV_CURVE.into()),
             percent(progress.dev_accuracy.last().map(|(_, accuracy)| *accuracy)),
             format!("-{}", clock(progress.left_s)),
             short(progress.tokens_per_s),

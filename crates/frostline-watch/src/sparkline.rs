@@ -2,9 +2,10 @@
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The curve through these points in at most `width` characters: each is the mean of its share of the horizontal axis,
-/// between the curve's least and greatest value. A share without a point repeats the one before it.
-pub(crate) fn sparkline(points: &[(f64, f64)], width: usize) -> String {
+/// Returns the curve through these points in at most `width` characters: each is the mean of its share of the
+/// horizontal axis, between the curve's least and greatest value. A share without a point repeats the one
+/// before it.
+pub(crate) fn draw_sparkline(points: &[(f64, f64)], width: usize) -> String {
     let finite: Vec<(f64, f64)> = points.iter().copied().filter(|(_, value)| value.is_finite()).collect();
     let (Some(first), Some(last)) = (finite.first(), finite.last()) else { return String::new() };
     let width = width.min(finite.len());
@@ -42,13 +43,13 @@ mod tests {
     #[test]
     fn a_curve_fills_its_width_and_keeps_its_shape() {
         let falling: Vec<(f64, f64)> = (0..100).map(|at| (f64::from(at), f64::from(100 - at))).collect();
-        assert_eq!(sparkline(&falling, 8), "█▇▆▅▄▃▂▁");
-        assert_eq!(sparkline(&falling[..3], 8), "█▅▁");
-        assert_eq!(sparkline(&[(1.0, 2.0)], 8), "▁");
-        assert_eq!(sparkline(&[(1.0, f64::NAN)], 8), "");
-        assert_eq!(sparkline(&[], 8), "");
-        assert_eq!(sparkline(&[(1.0, 5.0), (2.0, 5.0)], 8), "▁▁");
-        // Points that lie close at one end leave shares without any.
-        assert_eq!(sparkline(&[(0.0, 1.0), (1.0, 2.0), (99.0, 3.0), (100.0, 9.0)], 4), "▁▁▁█");
+        assert_eq!(draw_sparkline(&falling, 8), "█▇▆▅▄▃▂▁");
+        assert_eq!(draw_sparkline(&falling[..3], 8), "█▅▁");
+        assert_eq!(draw_sparkline(&[(1.0, 2.0)], 8), "▁");
+        assert_eq!(draw_sparkline(&[(1.0, f64::NAN)], 8), "");
+        assert_eq!(draw_sparkline(&[], 8), "");
+        assert_eq!(draw_sparkline(&[(1.0, 5.0), (2.0, 5.0)], 8), "▁▁");
+        // Points close to one end leave parts of the width without points.
+        assert_eq!(draw_sparkline(&[(0.0, 1.0), (1.0, 2.0), (99.0, 3.0), (100.0, 9.0)], 4), "▁▁▁█");
     }
 }

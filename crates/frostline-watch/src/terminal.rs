@@ -9,7 +9,7 @@ use frostline_sweep::{Ending, Watched, shown};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::looks::looks;
+use crate::looks::read_snapshots;
 use crate::screen::{Key, Screen, Then};
 
 /// How long a key may wait for an answer.
@@ -20,29 +20,29 @@ pub(crate) fn run(mut watched: Watched, every: Duration) -> Result<Ending> {
     let color = has_color(std::env::var_os("NO_COLOR").as_deref());
     let screen = Screen::new(shown(watched.folder()), watched.look(), color);
     let terminal = ratatui::try_init().context("the terminal cannot be used; try `--once`")?;
-    let ended = follow(terminal, screen, watched, every);
+    let ended = follow_keys(terminal, screen, watched, every);
     ratatui::restore();
     ended
 }
 
-/// Whether colors are wanted, by the value of `NO_COLOR`: any that is not empty forbids them.
+/// Returns whether colors are wanted, by the value of `NO_COLOR`: any that is not empty forbids them.
 fn has_color(no_color: Option<&OsStr>) -> bool {
     no_color.is_none_or(OsStr::is_empty)
 }
 
-fn follow(
+fn follow_keys(
     mut terminal: DefaultTerminal,
     mut screen: Screen,
     watched: Watched,
     every: Duration,
 ) -> Result<Ending> {
-    let snapshots = looks(watched, every);
+    let snapshots = read_snapshots(watched, every);
     loop {
         terminal.draw(|frame| screen.draw(frame))?;
         if event::poll(TICK)?
             && let Event::Key(key) = event::read()?
-            && let Some(key) = meaning(key)
-            && screen.press(key) == Then::End
+            && let Some(key) = key_of_event(key)
+            && screen.press_key(key) == Then::End
         {
             return Ok(Ending::Done);
         }
@@ -56,7 +56,7 @@ fn follow(
     }
 }
 
-fn meaning(key: KeyEvent) -> Option<Key> {
+fn key_of_event(key: KeyEvent) -> Option<Key> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     if key.kind == KeyEventKind::Release {
         return None;

@@ -7,10 +7,10 @@ use frostline_sweep::{Ending, Watched, print};
 
 use crate::args::WatchArgs;
 use crate::changes::Changes;
-use crate::looks::looks;
+use crate::looks::read_snapshots;
 use crate::terminal;
 
-/// Shows how the sweep in a folder goes on.
+/// Shows the progress of the sweep in a folder.
 ///
 /// # Errors
 /// If there is no sweep in the folder, or the terminal cannot be used.
@@ -21,7 +21,7 @@ pub fn watch(args: &WatchArgs) -> Result<Ending> {
             let text = serde_json::to_string(&watched.look()).expect("plain data always serialises");
             print(|out| writeln!(out, "{text}"))
         }
-        (true, _) => notices(args, watched),
+        (true, _) => print_notices(args, watched),
         (false, true) => {
             let snapshot = watched.look();
             print(|out| snapshot.write(&args.folder, out))
@@ -30,13 +30,13 @@ pub fn watch(args: &WatchArgs) -> Result<Ending> {
     }
 }
 
-/// Prints what changes, until all cells are recorded and no search adds more.
-fn notices(args: &WatchArgs, watched: Watched) -> Result<Ending> {
+/// Prints changes until all cells are recorded and no search adds more.
+fn print_notices(args: &WatchArgs, watched: Watched) -> Result<Ending> {
     let mut changes = Changes::of(&args.folder);
     let mut failed = false;
-    for snapshot in looks(watched, args.every()) {
+    for snapshot in read_snapshots(watched, args.every()) {
         for notice in changes.since(&snapshot) {
-            // Nobody reads on: there is nothing left to do.
+            // The reader has closed the output: there is nothing left to do.
             if notice.print().is_err() {
                 return Ok(Ending::Done);
             }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use frostline_assets::{Format, unpack};
+use frostline_assets::{Format, unpack_archive};
 use tempfile::TempDir;
 
 use crate::files::empty_folder;
@@ -19,7 +19,7 @@ pub(crate) fn zip(data: &[u8]) {
     let archive = folder.join("own.zip");
     fs::write(&archive, data).expect("a temporary file");
     let cache = folder.join("cache");
-    let unpacked = unpack(&archive, &cache);
+    let unpacked = unpack_archive(&archive, &cache);
     assert_eq!(names(&folder).into_iter().filter(|name| name != "cache").collect::<Vec<_>>(), ["own.zip"]);
     assert!(names(&cache).iter().all(|name| name == "archives"), "{:?}", names(&cache));
     let left = names(&cache.join("archives"));

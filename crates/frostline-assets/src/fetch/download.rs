@@ -13,7 +13,7 @@ use super::http::get;
 use super::options::Progress;
 
 /// Downloads one file into a folder, unless it is already there.
-pub(super) fn file(
+pub(super) fn download_file(
     agent: &Agent,
     entry: &Entry,
     folder: &Path,
@@ -21,13 +21,13 @@ pub(super) fn file(
 ) -> Result<(), FetchError> {
     let done = folder.join(&entry.name);
     if done.exists() && check(&done, entry).is_ok() {
-        report(entry, entry.bytes, progress);
+        report_progress(entry, entry.bytes, progress);
         return Ok(());
     }
     // The digest in the name distinguishes it from partial files of another revision.
     let digest = entry.digest.hex();
     let part = folder.join(format!("{}.{}.part", entry.name, &digest[..12]));
-    transfer(agent, entry, &part, progress)?;
+    transfer_bytes(agent, entry, &part, progress)?;
     if let Err(error) = check(&part, entry) {
         let _ = frostline_files::remove(&part);
         return Err(error);
@@ -36,7 +36,7 @@ pub(super) fn file(
 }
 
 /// Downloads a file of which neither size nor digest is known before, from its beginning.
-pub(super) fn whole(
+pub(super) fn download_unlisted(
     agent: &Agent,
     url: &str,
     name: &str,
@@ -63,7 +63,7 @@ pub(super) fn whole(
             break;
         }
         bytes += n as u64;
-        writer.write_all(&buffer[..n]).map_err(FetchError::io(to))?;
+        writer.write_all(&buffer[..n]).map_err(FetchError::with_path(to))?;
         progress(Progress { file: name, bytes, bytes_total: listed.unwrap_or(bytes) });
     }
     if let Some(listed) = listed.filter(|listed| *listed != bytes) {
@@ -72,14 +72,14 @@ pub(super) fn whole(
     Ok(writer.finish()?)
 }
 
-/// Appends the missing bytes to `part`, or rewrites it where the host does not support ranges.
-fn transfer(
+/// Appends the missing bytes to `part`, or rewrites it if the host does not support ranges.
+fn transfer_bytes(
     agent: &Agent,
     entry: &Entry,
     part: &Path,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), FetchError> {
-    let io = || FetchError::io(part);
+    let io = || FetchError::with_path(part);
     let here = fs::metadata(part).map_or(0, |facts| facts.len());
     if here == entry.bytes && here > 0 {
         return Ok(());
@@ -96,7 +96,7 @@ fn transfer(
     };
     let mut body = response.body_mut().with_config().limit(u64::MAX).reader();
     let mut buffer = vec![0; 1 << 16];
-    report(entry, bytes, progress);
+    report_progress(entry, bytes, progress);
     loop {
         let n = body
             .read(&mut buffer)
@@ -109,7 +109,7 @@ fn transfer(
             break; // more than listed, which is an error below
         }
         file.write_all(&buffer[..n]).map_err(io())?;
-        report(entry, bytes, progress);
+        report_progress(entry, bytes, progress);
     }
     if bytes < entry.bytes {
         return Err(FetchError::Connection {
@@ -124,19 +124,19 @@ fn transfer(
     Ok(file.sync()?)
 }
 
-/// Whether a partial response begins where the previous transfer stopped.
+/// Returns whether a partial response begins at the end of the previous transfer.
 fn resumes_at(response: &Response<ureq::Body>, from: u64) -> bool {
     let range = response.headers().get("Content-Range").and_then(|range| range.to_str().ok());
     from > 0 && range.is_some_and(|range| range.starts_with(&format!("bytes {from}-")))
 }
 
-/// Compares a file with what the host listed.
+/// Compares a file with the host's list.
 fn check(path: &Path, entry: &Entry) -> Result<(), FetchError> {
-    let bytes = fs::metadata(path).map_err(FetchError::io(path))?.len();
+    let bytes = fs::metadata(path).map_err(FetchError::with_path(path))?.len();
     if bytes != entry.bytes {
         return Err(size_error(entry, bytes));
     }
-    let found = entry.digest.of(path)?;
+    let found = entry.digest.digest_of_file(path)?;
     if found.eq_ignore_ascii_case(entry.digest.hex()) {
         return Ok(());
     }
@@ -157,6 +157,6 @@ fn size_error(entry: &Entry, found: u64) -> FetchError {
     }
 }
 
-fn report(entry: &Entry, bytes: u64, progress: &mut dyn FnMut(Progress<'_>)) {
+fn report_progress(entry: &Entry, bytes: u64, progress: &mut dyn FnMut(Progress<'_>)) {
     progress(Progress { file: &entry.name, bytes, bytes_total: entry.bytes });
 }

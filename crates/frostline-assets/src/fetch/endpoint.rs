@@ -1,5 +1,4 @@
-//! The addresses of hosts, which a user may replace by those of a mirror: what is allowed, and how far a request may
-//! be redirected.
+//! The addresses of hosts, which a user may replace by a mirror's: allowed forms, and limits of redirects.
 
 use std::net::IpAddr;
 
@@ -13,9 +12,9 @@ use super::error::FetchError;
 /// # Errors
 /// If it is anything else.
 pub(super) fn check(endpoint: &str) -> Result<(), FetchError> {
-    let bad = |reason| Err(FetchError::BadEndpoint { endpoint: hidden(endpoint), reason });
-    let Ok(uri) = endpoint.parse::<Uri>() else { return bad("it is no address") };
-    let (Some(scheme), Some(host)) = (uri.scheme(), uri.host()) else { return bad("it is no address") };
+    let bad = |reason| Err(FetchError::BadEndpoint { endpoint: hide_credentials(endpoint), reason });
+    let Ok(uri) = endpoint.parse::<Uri>() else { return bad("it is not an address") };
+    let (Some(scheme), Some(host)) = (uri.scheme(), uri.host()) else { return bad("it is not an address") };
     let local = *scheme == Scheme::HTTP && is_this_machine(host);
     if *scheme != Scheme::HTTPS && !local {
         return bad("a connection to another machine must be encrypted");
@@ -29,7 +28,7 @@ pub(super) fn check(endpoint: &str) -> Result<(), FetchError> {
     Ok(())
 }
 
-/// Whether a connection to this address is encrypted.
+/// Returns whether a connection to this address is encrypted.
 pub(super) fn is_encrypted(endpoint: &str) -> bool {
     endpoint.parse::<Uri>().is_ok_and(|uri| uri.scheme() == Some(&Scheme::HTTPS))
 }
@@ -39,8 +38,8 @@ fn is_this_machine(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// The address without what stands before an `@`.
-fn hidden(endpoint: &str) -> String {
+/// Returns the address without the part before an `@`.
+fn hide_credentials(endpoint: &str) -> String {
     match endpoint.rsplit_once('@') {
         Some((_, rest)) => format!("...@{rest}"),
         None => endpoint.into(),

@@ -48,15 +48,16 @@ impl Digest {
         }
     }
 
-    /// The digest of the same kind of a file on disk, in lower case.
-    pub(super) fn of(&self, path: &Path) -> Result<String, FetchError> {
-        let mut file = frostline_files::open(path).map_err(|error| FetchError::io(path)(error.reason))?;
-        let bytes = file.metadata().map_err(FetchError::io(path))?.len();
+    /// Returns the digest of the same kind of a file on disk, in lower case.
+    pub(super) fn digest_of_file(&self, path: &Path) -> Result<String, FetchError> {
+        let mut file =
+            frostline_files::open(path).map_err(|error| FetchError::with_path(path)(error.reason))?;
+        let bytes = file.metadata().map_err(FetchError::with_path(path))?.len();
         let (mut sha1, mut sha256) = (Sha1::new(), Sha256::new());
         sha1.update(format!("blob {bytes}\0"));
         let mut buffer = vec![0; 1 << 18];
         loop {
-            let n = file.read(&mut buffer).map_err(FetchError::io(path))?;
+            let n = file.read(&mut buffer).map_err(FetchError::with_path(path))?;
             if n == 0 {
                 break;
             }
@@ -72,13 +73,13 @@ impl Digest {
     }
 }
 
-/// Whether a text consists of this many hexadecimal digits.
+/// Returns whether a text consists of this many hexadecimal digits.
 pub(super) fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// A text of this many hexadecimal digits, or a message about what the host sent as `what` instead.
-pub(super) fn digits<'v>(value: &'v Value, what: &str, digits: usize) -> Result<&'v str, String> {
+/// Returns a text of this many hexadecimal digits, or a message about the host's value of `what`.
+pub(super) fn hex_digits<'v>(value: &'v Value, what: &str, digits: usize) -> Result<&'v str, String> {
     value.as_str().filter(|text| is_hex(text, digits)).ok_or_else(|| {
         let found: String = value.to_string().chars().take(80).collect();
         format!("{found} as {what}, not {digits} hexadecimal digits")

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::AssetError;
-use crate::error::list;
+use crate::error::join_names;
 
 /// Why something could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -25,10 +25,10 @@ pub enum FetchError {
         /// The given pin.
         pin: String,
     },
-    /// A pin whose file was not among those fetched.
+    /// A pin whose file was not fetched.
     #[error(
         "the pin for `{file}` names no fetched file; expected one of: {}; correct the name",
-        list(.found)
+        join_names(.found)
     )]
     UnusedPin {
         /// The pinned file.
@@ -43,7 +43,7 @@ pub enum FetchError {
     BadEndpoint {
         /// The given address.
         endpoint: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: &'static str,
     },
     /// The cache lacks something, and no connection may be opened.
@@ -63,9 +63,9 @@ pub enum FetchError {
         file: String,
         /// The release.
         release: String,
-        /// What the release has under that name.
+        /// The release's value for this name.
         expected: String,
-        /// What was found, and where.
+        /// The value found, and its place.
         found: String,
     },
     /// The host has nothing of this name, or nothing that is public.
@@ -103,7 +103,7 @@ pub enum FetchError {
     Listing {
         /// The requested address.
         url: String,
-        /// What was found.
+        /// The finding.
         reason: String,
     },
     /// The host has the name, but not the files that Frostline needs.
@@ -144,12 +144,12 @@ pub enum FetchError {
         /// The next step.
         hint: String,
     },
-    /// The cached files are not the ones that were fetched.
+    /// The cached files differ from the fetched files.
     #[error("{folder}: {reason}; delete the folder and fetch it again")]
     Damaged {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// The cache has another revision.
@@ -191,7 +191,7 @@ impl From<frostline_files::FileError> for FetchError {
 
 impl FetchError {
     /// Adds the path to a system error.
-    pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub(super) fn with_path(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { path: path.into(), source }
     }
 }

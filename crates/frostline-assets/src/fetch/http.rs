@@ -10,9 +10,9 @@ use super::error::FetchError;
 /// How long to wait for data before the connection is considered dead.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A client that treats every status as a response and times out on a dead connection. An encrypted one stays so
-/// over all redirects; others, which are to this machine, follow none.
-pub(super) fn agent(encrypted: bool) -> Agent {
+/// Returns a client that treats every status as a response and times out on a dead connection. An encrypted
+/// connection stays encrypted over all redirects; other connections, to this machine, follow none.
+pub(super) fn build_agent(encrypted: bool) -> Agent {
     let redirects = if encrypted { 10 } else { 0 };
     Agent::config_builder()
         .https_only(encrypted)
@@ -26,8 +26,8 @@ pub(super) fn agent(encrypted: bool) -> Agent {
         .new_agent()
 }
 
-/// Requests JSON. `hint` is the next step where the host has nothing at this address.
-pub(super) fn json(agent: &Agent, url: &str, hint: &str) -> Result<serde_json::Value, FetchError> {
+/// Requests JSON. `hint` is the next step if the host has nothing at this address.
+pub(super) fn request_json(agent: &Agent, url: &str, hint: &str) -> Result<serde_json::Value, FetchError> {
     let mut response = get(agent, url, 0)?;
     match response.status().as_u16() {
         200 => {}

@@ -7,14 +7,14 @@
 use serde_json::Value;
 use ureq::Agent;
 
-use super::entry::{Digest, Entry, GIT_DIGITS, SHA256_DIGITS, digits};
+use super::entry::{Digest, Entry, GIT_DIGITS, SHA256_DIGITS, hex_digits};
 use super::error::FetchError;
 use super::http;
 use super::options::{FetchOptions, Hosts};
 use crate::licence;
 
-/// The files to fetch of a treebank's release.
-pub(super) fn treebank(
+/// Returns the files to fetch of a treebank's release.
+pub(super) fn list_treebank(
     agent: &Agent,
     hosts: &Hosts,
     name: &str,
@@ -23,24 +23,24 @@ pub(super) fn treebank(
     let repository = format!("UniversalDependencies/{name}");
     let url = format!("{}/repos/{repository}/contents?ref={revision}", hosts.treebank_lists);
     let hint = format!("check the treebank's name and the release ({revision})");
-    let listed = files(&url, &http::json(agent, &url, &hint)?, "name", "sha")?;
+    let listed = plain_files(&url, &http::request_json(agent, &url, &hint)?, "name", "sha")?;
     let split = |split: &str| {
         let end = format!("-ud-{split}.conllu");
         move |name: &str| name.ends_with(&end)
     };
     let (train, dev, test) = (split("train"), split("dev"), split("test"));
-    require(&listed, name, revision, &train, "file *-ud-train.conllu")?;
-    require(&listed, name, revision, &dev, "file *-ud-dev.conllu")?;
+    require_file(&listed, name, revision, &train, "file *-ud-train.conllu")?;
+    require_file(&listed, name, revision, &dev, "file *-ud-dev.conllu")?;
     let chosen = listed.into_iter().filter(|file| {
         let name = file.name.as_str();
         train(name) || dev(name) || test(name) || licence::FILES.contains(&name)
     });
     let at = format!("{}/{repository}/{revision}", hosts.treebank_files);
-    Ok(chosen.map(|file| file.at(&at)).collect())
+    Ok(chosen.map(|file| file.entry_at(&at)).collect())
 }
 
-/// The commit of an encoder's revision, and the files to fetch of it.
-pub(super) fn encoder(
+/// Returns the commit of an encoder's revision, and the files to fetch of it.
+pub(super) fn list_encoder(
     agent: &Agent,
     options: &FetchOptions,
     id: &str,
@@ -49,12 +49,12 @@ pub(super) fn encoder(
     let hub = &options.hosts.hub;
     let hint = format!("check the hub id and the revision ({revision}); private encoders cannot be fetched");
     let url = format!("{hub}/api/models/{id}/revision/{revision}");
-    let facts = http::json(agent, &url, &hint)?;
-    let commit = digits(&facts["sha"], "the commit", GIT_DIGITS);
+    let facts = http::request_json(agent, &url, &hint)?;
+    let commit = hex_digits(&facts["sha"], "the commit", GIT_DIGITS);
     let commit = commit.map_err(|reason| FetchError::Listing { url, reason })?;
 
     let url = format!("{hub}/api/models/{id}/tree/{commit}");
-    let listed = files(&url, &http::json(agent, &url, &hint)?, "path", "oid")?;
+    let listed = plain_files(&url, &http::request_json(agent, &url, &hint)?, "path", "oid")?;
     let is = |wanted: &'static str| move |name: &str| name == wanted;
     let index = "model.safetensors.index.json";
     let sharded = listed.iter().any(|file| file.name == index)
@@ -64,10 +64,10 @@ pub(super) fn encoder(
         false => name == "model.safetensors",
     };
     let tokenizer = |name: &str| name == "tokenizer.json" || name == "vocab.txt";
-    require(&listed, id, revision, &is("config.json"), "config.json")?;
-    require(&listed, id, revision, &tokenizer, "tokenizer.json or vocab.txt")?;
+    require_file(&listed, id, revision, &is("config.json"), "config.json")?;
+    require_file(&listed, id, revision, &tokenizer, "tokenizer.json or vocab.txt")?;
     if options.weights {
-        require(&listed, id, revision, &weights, "weights in safetensors format")?;
+        require_file(&listed, id, revision, &weights, "weights in safetensors format")?;
     }
     let others = ["config.json", "tokenizer_config.json", "special_tokens_map.json"];
     let chosen = listed.into_iter().filter(|file| {
@@ -76,7 +76,7 @@ pub(super) fn encoder(
         described || tokenizer(name) || (options.weights && weights(name))
     });
     let at = format!("{hub}/{id}/resolve/{commit}");
-    Ok((commit.to_string(), chosen.map(|file| file.at(&at)).collect()))
+    Ok((commit.to_string(), chosen.map(|file| file.entry_at(&at)).collect()))
 }
 
 /// A file in a list.
@@ -87,7 +87,7 @@ struct Listed {
 }
 
 impl Listed {
-    fn at(self, folder_url: &str) -> Entry {
+    fn entry_at(self, folder_url: &str) -> Entry {
         Entry {
             url: format!("{folder_url}/{}", self.name),
             name: self.name,
@@ -97,8 +97,8 @@ impl Listed {
     }
 }
 
-/// The plain files of a list, sorted by name.
-fn files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<Listed>, FetchError> {
+/// Returns the plain files of a list, sorted by name.
+fn plain_files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<Listed>, FetchError> {
     let bad = |reason: &str| FetchError::Listing { url: url.into(), reason: reason.into() };
     let list = list.as_array().ok_or_else(|| bad("something else"))?;
     let mut files = Vec::new();
@@ -109,10 +109,10 @@ fn files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<Listed>, F
         }
         let what = format!("the digest of {name}");
         let digest = match &item["lfs"]["oid"] {
-            Value::Null => digits(&item[id], &what, GIT_DIGITS).map(|blob| Digest::GitBlob(blob.into())),
-            large => digits(large, &what, SHA256_DIGITS).map(|sha256| Digest::Sha256(sha256.into())),
+            Value::Null => hex_digits(&item[id], &what, GIT_DIGITS).map(|blob| Digest::GitBlob(blob.into())),
+            large => hex_digits(large, &what, SHA256_DIGITS).map(|sha256| Digest::Sha256(sha256.into())),
         };
-        let digest = digest.map_err(|reason| bad(&reason))?;
+        let digest = digest.map_err(|error_reason| bad(&error_reason))?;
         let bytes = item["size"].as_u64().ok_or_else(|| bad("a file without a size"))?;
         files.push(Listed { name: name.into(), bytes, digest });
     }
@@ -123,7 +123,7 @@ fn files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<Listed>, F
     }
 }
 
-fn require(
+fn require_file(
     listed: &[Listed],
     name: &str,
     revision: &str,

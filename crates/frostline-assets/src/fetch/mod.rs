@@ -1,14 +1,14 @@
 //! Downloads into the cache, so that [`Places`](crate::Places) finds them by name.
 //!
-//! A treebank comes from the repository of its Universal Dependencies release, an encoder from
-//! the Hugging Face hub. Both hosts list each file with its size and digest; a file that does not
-//! match is an error. The first download writes the SHA-256 of every file to `fetched.json` in the same
-//! folder, and a later fetch of the same name checks the files against it, without a connection.
-//! [`FetchOptions::pins`] requires a given SHA-256 from the start. The files of some treebanks are known without asking
-//! the host ([`known_blobs`]). Files that state a licence are kept with the others.
+//! A treebank comes from the repository of its Universal Dependencies release, an encoder from the Hugging Face
+//! hub. Both hosts list each file with its size and digest; a file that does not match is an error. The first
+//! download writes the SHA-256 of every file to `fetched.json` in the same folder, and a later fetch of the
+//! same name checks the files against it, without a connection. [`FetchOptions::pins`] requires a given SHA-256
+//! from the start. The digests of some treebanks' files are compiled in ([`known_blobs`]). Files that state a
+//! licence are kept with the others.
 //!
-//! A folder appears in the cache when it is complete: the download is stored in `NAME.part`, where an
-//! interrupted one resumes. A folder that exists is checked and never overwritten.
+//! A folder appears in the cache when it is complete: the download is stored in `NAME.part`, from which an
+//! interrupted download resumes. An existing folder is checked and never overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -36,7 +36,7 @@ pub use error::FetchError;
 pub use options::{FetchOptions, Fetched, Hosts, Progress, UD_RELEASE};
 pub use release::{git_blob_id, known_blobs};
 
-/// The name of the file that records what was fetched.
+/// Name of the file that lists the fetched files.
 const RECORD: &str = "fetched.json";
 
 /// The largest such file that is read.
@@ -70,8 +70,8 @@ pub fn treebank(
     if let Some(cached) = fetch.check_cached()? {
         return Ok(cached);
     }
-    let agent = fetch.connect(&[&options.hosts.treebank_lists, &options.hosts.treebank_files])?;
-    let list = listing::treebank(&agent, &options.hosts, name, revision)?;
+    let agent = fetch.connect_to(&[&options.hosts.treebank_lists, &options.hosts.treebank_files])?;
+    let list = listing::list_treebank(&agent, &options.hosts, name, revision)?;
     release::check_list(name, revision, &list)?;
     fetch.download(&agent, revision, &list, progress)
 }
@@ -104,8 +104,8 @@ pub fn encoder(
         return Ok(cached);
     }
     let revision = options.revision.as_deref().unwrap_or("main");
-    let agent = fetch.connect(&[&options.hosts.hub])?;
-    let (commit, list) = listing::encoder(&agent, options, hub_id, revision)?;
+    let agent = fetch.connect_to(&[&options.hosts.hub])?;
+    let (commit, list) = listing::list_encoder(&agent, options, hub_id, revision)?;
     fetch.download(&agent, &commit, &list, progress)
 }
 
@@ -127,14 +127,14 @@ pub fn archive(
     let kept = options.cache.join("archives").join(format!("{}-{name}", &crate::sha256(url.as_bytes())[..8]));
     let downloaded = !kept.is_file();
     if downloaded {
-        let agent = fetch.connect(&[url])?;
+        let agent = fetch.connect_to(&[url])?;
         frostline_files::create_own_folder(&options.cache.join("archives"))?;
-        download::whole(&agent, url, name, &kept, progress)?;
+        download::download_unlisted(&agent, url, name, &kept, progress)?;
     }
     let source = Source::of_file(&kept, Origin::Cache)?;
     let hint = || format!("check the pin, or delete {} and fetch it again", kept.display());
     fetch.check_pin(name, &source.sha256, hint)?;
-    let folder = crate::unpack(&kept, &options.cache).inspect_err(|_| {
+    let folder = crate::unpack_archive(&kept, &options.cache).inspect_err(|_| {
         // A page that a host sent in its place is not kept.
         let _ = frostline_files::remove(&kept);
     })?;
@@ -147,7 +147,7 @@ pub fn archive(
     })
 }
 
-/// Checks that every pin was used: that a fetched file has its name.
+/// Checks that every pin names a fetched file.
 ///
 /// # Errors
 /// If a pin of [`FetchOptions::pins`] names none of these files.
@@ -164,7 +164,7 @@ pub fn check_pins(options: &FetchOptions, fetched: &[Fetched]) -> Result<(), Fet
 /// One folder to fetch into the cache.
 struct Fetch<'o> {
     name: String,
-    /// The revision that an existing folder must have; any where `None`.
+    /// The revision that an existing folder must have; `None` allows any.
     wanted: Option<&'o str>,
     options: &'o FetchOptions,
     folder: PathBuf,
@@ -182,24 +182,29 @@ impl<'o> Fetch<'o> {
                 return Err(FetchError::BadPin { file: file.clone(), pin: pin.clone() });
             }
         }
-        Ok(Self { name: name.into(), wanted, options, folder: options.cache.join(kind.folder()).join(name) })
+        Ok(Self {
+            name: name.into(),
+            wanted,
+            options,
+            folder: options.cache.join(kind.cache_folder()).join(name),
+        })
     }
 
-    /// A client for these hosts. It is the only way to a connection.
+    /// Returns a client for these hosts. It is the only way to a connection.
     ///
     /// # Errors
     /// In offline mode, and if a host's address is not allowed.
-    fn connect(&self, hosts: &[&str]) -> Result<ureq::Agent, FetchError> {
+    fn connect_to(&self, hosts: &[&str]) -> Result<ureq::Agent, FetchError> {
         if self.options.offline {
             return Err(FetchError::Offline { name: self.name.clone(), folder: self.folder.clone() });
         }
         for host in hosts {
             endpoint::check(host)?;
         }
-        Ok(http::agent(hosts.iter().all(|host| endpoint::is_encrypted(host))))
+        Ok(http::build_agent(hosts.iter().all(|host| endpoint::is_encrypted(host))))
     }
 
-    /// The cached folder, or `None` where there is none.
+    /// Returns the cached folder, or `None` if there is none.
     ///
     /// # Errors
     /// If the cached folder is damaged, or has another revision than the requested one.
@@ -241,7 +246,7 @@ impl<'o> Fetch<'o> {
         if lacks_weights {
             return Err(damaged("it was fetched without weights".into()));
         }
-        Ok(Some(self.fetched(revision, files, false)))
+        Ok(Some(self.describe_fetched(revision, files, false)))
     }
 
     /// Downloads the entries into `NAME.part`, checks them and renames the folder into place.
@@ -260,10 +265,10 @@ impl<'o> Fetch<'o> {
             let _ = frostline_files::remove_own_folder(&part);
             return Ok(cached);
         }
-        if let Err(error) = self.fill(agent, &part, revision, list, progress) {
+        if let Err(error) = self.fill_folder(agent, &part, revision, list, progress) {
             let is_known = !release::known_blobs(&self.name, revision).is_empty();
             if is_known && matches!(error, FetchError::Digest { .. } | FetchError::OtherFile { .. }) {
-                // The host's list is right and its files are not: none of them can be trusted.
+                // The host's list is correct but its files are not: none of them can be trusted.
                 let _ = frostline_files::remove_own_folder(&part);
             }
             return Err(error);
@@ -276,16 +281,16 @@ impl<'o> Fetch<'o> {
             let source = self.source(&self.folder, &entry.name)?;
             Ok((entry.name.clone(), source))
         });
-        Ok(self.fetched(revision, named.collect::<Result<_, FetchError>>()?, true))
+        Ok(self.describe_fetched(revision, named.collect::<Result<_, FetchError>>()?, true))
     }
 
-    fn fetched(&self, revision: &str, files: BTreeMap<String, Source>, downloaded: bool) -> Fetched {
+    fn describe_fetched(&self, revision: &str, files: BTreeMap<String, Source>, downloaded: bool) -> Fetched {
         let licence = licence_of(&self.folder);
         Fetched { folder: self.folder.clone(), revision: revision.into(), files, licence, downloaded }
     }
 
     /// Downloads the entries and writes their record into the folder, and removes everything else.
-    fn fill(
+    fn fill_folder(
         &self,
         agent: &ureq::Agent,
         part: &Path,
@@ -296,7 +301,7 @@ impl<'o> Fetch<'o> {
         let hint = || String::from("the download was deleted: check the pin, then run the command again");
         let mut record = serde_json::Map::new();
         for entry in list {
-            download::file(agent, entry, part, progress)?;
+            download::download_file(agent, entry, part, progress)?;
             let source = self.source(part, &entry.name)?;
             if let Err(error) = self.check_pin(&entry.name, &source.sha256, hint) {
                 let _ = frostline_files::remove(&part.join(&entry.name));
@@ -334,7 +339,7 @@ impl<'o> Fetch<'o> {
         Ok(Source::of_file(&folder.join(name), Origin::Cache)?)
     }
 
-    /// Compares a file with its pin, if it has one. `hint` is the next step where they differ.
+    /// Compares a file with its pin, if it has one. `hint` is the next step if they differ.
     fn check_pin(&self, file: &str, found: &str, hint: impl FnOnce() -> String) -> Result<(), FetchError> {
         match self.options.pins.get(file) {
             Some(pin) if !pin.eq_ignore_ascii_case(found) => Err(FetchError::Pin {
@@ -359,15 +364,15 @@ fn lock(part: &Path) -> Result<fs::File, FetchError> {
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(fs::TryLockError::WouldBlock) => Err(FetchError::Busy { folder: part.into() }),
-        Err(fs::TryLockError::Error(error)) => Err(FetchError::io(part)(error)),
+        Err(fs::TryLockError::Error(error)) => Err(FetchError::with_path(part)(error)),
     }
 }
 
 /// Removes everything from a folder except the entries, their record and the lock.
 fn remove_all_but(folder: &Path, list: &[Entry]) -> Result<(), FetchError> {
     let is_entry = |name: &str| list.iter().any(|entry| entry.name == name);
-    for found in fs::read_dir(folder).map_err(FetchError::io(folder))? {
-        let path = found.map_err(FetchError::io(folder))?.path();
+    for found in fs::read_dir(folder).map_err(FetchError::with_path(folder))? {
+        let path = found.map_err(FetchError::with_path(folder))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
         let keep = name.is_some_and(|name| [RECORD, LOCK].contains(&name) || is_entry(name));
         if !keep {

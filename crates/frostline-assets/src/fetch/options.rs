@@ -22,7 +22,7 @@ pub struct FetchOptions {
     pub pins: BTreeMap<String, String>,
     /// Whether an encoder's weights are fetched too.
     pub weights: bool,
-    /// Whether no connection may be opened: what is in the cache is checked, and what is not is an error.
+    /// Whether no connection may be opened: cached files are checked, and missing ones are an error.
     pub offline: bool,
     /// The hosts to download from.
     pub hosts: Hosts,
@@ -42,7 +42,7 @@ pub struct Hosts {
 /// The progress of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// Its name.
+    /// The name of the file.
     pub file: &'a str,
     /// The size on disk so far, including the bytes of an interrupted download.
     ///
@@ -59,7 +59,7 @@ pub struct Progress<'a> {
 /// A fetched folder in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Its folder.
+    /// The folder of the download.
     pub folder: PathBuf,
     /// The revision of the files.
     pub revision: String,
@@ -67,7 +67,7 @@ pub struct Fetched {
     pub files: BTreeMap<String, Source>,
     /// The licence that the files state, if any does.
     pub licence: Option<Licence>,
-    /// False where everything was already there and only checked.
+    /// False if everything was already there and only checked.
     pub downloaded: bool,
 }
 

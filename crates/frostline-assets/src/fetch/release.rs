@@ -1,5 +1,5 @@
-//! Treebanks whose files are known before a host is asked: the git blob ids of a Universal Dependencies release.
-//! Whatever the host or a mirror sends, nothing else is accepted under that name and release.
+//! Compiled-in git blob ids of treebanks of a Universal Dependencies release. No host or mirror can send other
+//! files under the same name and release.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ struct Known {
     blob: &'static str,
 }
 
-const fn known(treebank: &'static str, file: &'static str, blob: &'static str) -> Known {
+const fn known_blob(treebank: &'static str, file: &'static str, blob: &'static str) -> Known {
     Known { treebank, release: "r2.16", file, blob }
 }
 
@@ -24,34 +24,34 @@ const NSC: &str = "UD_Naija-NSC";
 
 /// The treebanks of the plan `paper`.
 const KNOWN: [Known; 6] = [
-    known(EWT, "en_ewt-ud-train.conllu", "34731d23bafeeff233fdcee18ffc0254b1aa0e28"),
-    known(EWT, "en_ewt-ud-dev.conllu", "a994b6990643429070ecc6e236d26ad6a04bfefb"),
-    known(EWT, "en_ewt-ud-test.conllu", "c59667960ae967636606f47bc35f132a5557ad39"),
-    known(NSC, "pcm_nsc-ud-train.conllu", "d925e0dbdda6c15b64e88685da0f7ecc33db3f67"),
-    known(NSC, "pcm_nsc-ud-dev.conllu", "8eb4cb51c82cd78b97e4463778cf24be45ee7a85"),
-    known(NSC, "pcm_nsc-ud-test.conllu", "f821c816215e07f9e05186ad8d60492f3f48880f"),
+    known_blob(EWT, "en_ewt-ud-train.conllu", "34731d23bafeeff233fdcee18ffc0254b1aa0e28"),
+    known_blob(EWT, "en_ewt-ud-dev.conllu", "a994b6990643429070ecc6e236d26ad6a04bfefb"),
+    known_blob(EWT, "en_ewt-ud-test.conllu", "c59667960ae967636606f47bc35f132a5557ad39"),
+    known_blob(NSC, "pcm_nsc-ud-train.conllu", "d925e0dbdda6c15b64e88685da0f7ecc33db3f67"),
+    known_blob(NSC, "pcm_nsc-ud-dev.conllu", "8eb4cb51c82cd78b97e4463778cf24be45ee7a85"),
+    known_blob(NSC, "pcm_nsc-ud-test.conllu", "f821c816215e07f9e05186ad8d60492f3f48880f"),
 ];
 
-/// The git blob ids that are known of a treebank's release, by file; empty for most treebanks.
+/// Returns the git blob ids that are known of a treebank's release, by file; empty for most treebanks.
 pub fn known_blobs(treebank: &str, release: &str) -> Vec<(&'static str, &'static str)> {
     let known = KNOWN.iter().filter(|known| known.treebank == treebank && known.release == release);
     known.map(|known| (known.file, known.blob)).collect()
 }
 
-/// The git blob id of a file's contents.
+/// Returns the git blob id of a file's contents.
 ///
 /// # Errors
 /// If the file cannot be read.
 pub fn git_blob_id(path: &Path) -> Result<String, FetchError> {
-    Digest::GitBlob(String::new()).of(path)
+    Digest::GitBlob(String::new()).digest_of_file(path)
 }
 
 /// Checks a host's list before anything is downloaded: every known file is in it with its blob id, and no other
-/// split. A SHA-256 is not accepted instead, since nothing says that it belongs to the release.
+/// split. A SHA-256 is not accepted instead, since it does not prove that the file belongs to the release.
 ///
 /// # Errors
-/// If a file is missing or has another digest, or if there is an unknown split, which would replace a known one where
-/// names differ in case only.
+/// If a file is missing or has another digest, or if there is an unknown split, which would replace a known one
+/// on systems that ignore case.
 pub(super) fn check_list(treebank: &str, release: &str, list: &[Entry]) -> Result<(), FetchError> {
     let known = known_blobs(treebank, release);
     for (file, blob) in &known {

@@ -27,7 +27,7 @@ pub struct Page {
 /// A request: its path and its `Range` header.
 pub type Asked = (String, Option<String>);
 
-/// What happens before a request is answered, once.
+/// A function that runs once before a request is answered.
 pub type Meanwhile = Box<dyn FnOnce() + Send>;
 
 #[derive(Clone, Default)]
@@ -124,12 +124,12 @@ pub fn blob_id(body: &[u8]) -> String {
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A treebank whose train split is longer than one buffer.
+/// Returns a treebank whose train split is longer than one buffer.
 pub fn treebank() -> (Server, BTreeMap<String, Vec<u8>>) {
     treebank_named("UD_Toy-T", "xx_t", &[("README.md", "# Toy")])
 }
 
-/// A treebank in release r2.16: its files begin with `code`; the others are given.
+/// Returns a treebank in release r2.16: its files begin with `code`; the others are given.
 pub fn treebank_named(
     treebank: &str,
     code: &str,
@@ -152,19 +152,19 @@ pub fn treebank_named(
     (server, files)
 }
 
-/// The path of a treebank's list.
+/// Returns the path of a treebank's list.
 pub fn list_of(treebank: &str) -> String {
     format!("/lists/repos/UniversalDependencies/{treebank}/contents?ref=r2.16")
 }
 
 pub const COMMIT: &str = "c0ffee0000c0ffee0000c0ffee0000c0ffee0000";
 
-/// An encoder of these files at [`COMMIT`]; the first is listed as a large file.
+/// Returns an encoder of these files at [`COMMIT`]; the first is listed as a large file.
 pub fn encoder(files: &[(&str, &[u8])]) -> Server {
     encoder_named("some/encoder", files)
 }
 
-/// A hub with one encoder.
+/// Returns a hub with one encoder.
 pub fn encoder_named(id: &str, files: &[(&str, &[u8])]) -> Server {
     let server = Server::start();
     let mut list = Vec::new();

@@ -12,28 +12,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-pub(crate) use owner::token;
+pub(crate) use owner::new_token;
 pub use owner::{LEASE, LONGEST_LEASE, Owner};
 pub use shared::{Disk, Seen, SharedFiles};
 
-/// The name of the file that is the claim on a folder; added to that of a file, the name of the claim on this file.
+/// File name of the claim on a folder. The claim on a file has the file's name with this suffix.
 pub const CLAIM: &str = ".claim";
 
 /// A claim that this process made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkClaim {
-    /// Its file.
+    /// The file of the claim.
     pub file: PathBuf,
-    /// The whole text of the file: nobody else writes the same.
+    /// The whole text of the file, which is unique to this claim.
     pub text: String,
 }
 
-/// What an attempt to claim led to.
+/// The result of an attempt to claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// The work is this process's. Where it was taken over, from whom.
+    /// The work is this process's. If it was taken over, from whom.
     Claimed(WorkClaim, Option<Owner>),
-    /// Somebody else has it, or was quicker.
+    /// Another process holds the claim, or was faster.
     Busy(Owner),
 }
 
@@ -47,7 +47,7 @@ pub struct Claimant<F> {
 }
 
 impl<F: SharedFiles> Claimant<F> {
-    /// A claimant that is `me`.
+    /// Returns a claimant that is `me`.
     pub fn new(files: F, me: Owner) -> Self {
         Self { files, me, clock: Mutex::new(None) }
     }
@@ -57,12 +57,12 @@ impl<F: SharedFiles> Claimant<F> {
         &self.me
     }
 
-    /// The files on which it claims.
+    /// Returns the files on which it claims.
     pub fn files(&self) -> &F {
         &self.files
     }
 
-    /// Tries to make the claim `file`, and takes it over where its holder has died. Its folder must exist.
+    /// Tries to make the claim `file`, and takes it over if its holder has died. Its folder must exist.
     ///
     /// # Errors
     /// If the folder cannot be written, or the file system has no hard links.
@@ -70,14 +70,14 @@ impl<F: SharedFiles> Claimant<F> {
         // Most claims are young, which costs one look.
         if let Some(seen) = self.files.look(file)? {
             let owner = Owner::parse(&seen.bytes);
-            if self.now().is_some_and(|now| !is_stale(&seen, &owner, now)) {
+            if self.server_time().is_some_and(|now| !is_stale(&seen, &owner, now)) {
                 return Ok(Attempt::Busy(owner));
             }
         }
-        let me = self.me.renewed();
+        let me = self.me.with_new_token();
         let claim = WorkClaim { file: file.into(), text: me.text() };
-        let private = beside(file, &me.token, "");
-        // A file of one's own is a reading of the server's clock too.
+        let private = file_beside(file, &me.token, "");
+        // Creating a private file also reads the server's clock.
         let now = match self.files.create(&private, claim.text.as_bytes()) {
             // A new holder has cleared it away in this moment. Without a folder there is none.
             Err(error) if error.kind() == io::ErrorKind::NotFound => match self.files.look(file)? {
@@ -87,21 +87,21 @@ impl<F: SharedFiles> Claimant<F> {
             created => created?,
         };
         self.set_clock(now);
-        let taken = self.take(claim, &private, now);
+        let taken = self.take_over(claim, &private, now);
         let removed = self.files.remove(&private);
         let taken = taken?;
-        // What remains of it is removed with the next claim.
+        // A remaining file is removed with the next claim.
         let _ = removed;
         Ok(taken)
     }
 
-    fn take(&self, claim: WorkClaim, private: &Path, now: SystemTime) -> io::Result<Attempt> {
+    fn take_over(&self, claim: WorkClaim, private: &Path, now: SystemTime) -> io::Result<Attempt> {
         let file = claim.file.clone();
         if self.link(private, &file)? {
             return Ok(Attempt::Claimed(claim, None));
         }
         let Some(seen) = self.files.look(&file)? else {
-            // It was released in this moment, or is visible late.
+            // The claim was just released, or becomes visible late.
             return Ok(match self.link(private, &file)? {
                 true => Attempt::Claimed(claim, None),
                 false => Attempt::Busy(Owner::parse(b"")),
@@ -111,15 +111,15 @@ impl<F: SharedFiles> Claimant<F> {
         if !is_stale(&seen, &owner, now) {
             return Ok(Attempt::Busy(owner));
         }
-        let aside = beside(&file, &Owner::parse(claim.text.as_bytes()).token, ".stale");
+        let aside = file_beside(&file, &Owner::parse(claim.text.as_bytes()).token, ".stale");
         // One of several thieves succeeds.
         if !self.files.rename(&file, &aside)? {
             return Ok(Attempt::Busy(owner));
         }
         let found = self.files.look(&aside)?;
         if found.as_ref() != Some(&seen) {
-            // Its holder has touched it, or another has made a claim in its place. If a third one has claimed by now, the
-            // holder finds out before it records anything.
+            // The holder has touched the claim, or another process has claimed in its place. If a third process
+            // has claimed by now, the holder detects this before it records anything.
             self.link(&aside, &file)?;
             self.files.remove(&aside)?;
             return Ok(Attempt::Busy(found.map_or(owner, |found| Owner::parse(&found.bytes))));
@@ -131,7 +131,7 @@ impl<F: SharedFiles> Claimant<F> {
         })
     }
 
-    /// As [`SharedFiles::link`]; false also if a later holder has cleared `from` away.
+    /// Like [`SharedFiles::link`]; returns false also if a later holder has removed `from`.
     fn link(&self, from: &Path, to: &Path) -> io::Result<bool> {
         match self.files.link(from, to) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -142,7 +142,7 @@ impl<F: SharedFiles> Claimant<F> {
     /// Touches a claim. Returns whether this process still holds it.
     ///
     /// # Errors
-    /// If that cannot be found out now.
+    /// If this cannot be determined now.
     pub fn keep(&self, claim: &WorkClaim) -> io::Result<bool> {
         let held = is_held(&self.files, claim)?;
         if held {
@@ -165,30 +165,31 @@ impl<F: SharedFiles> Claimant<F> {
         }
     }
 
-    /// The holder of a claim and, where the server's clock was read before, how long it has not been touched.
+    /// Returns the holder of a claim and, if the server's clock was read before, how long it has not been
+    /// touched.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub fn holder(&self, file: &Path) -> io::Result<Option<(Owner, Option<Duration>)>> {
         let seen = self.files.look(file)?;
         Ok(seen.map(|seen| {
-            let age = self.now().map(|now| now.duration_since(seen.modified).unwrap_or_default());
+            let age = self.server_time().map(|now| now.duration_since(seen.modified).unwrap_or_default());
             (Owner::parse(&seen.bytes), age)
         }))
     }
 
-    /// Takes this machine's clock for the file server's. Only for those who show ages and write nothing: a claimant that
-    /// makes claims reads the server's.
+    /// Assumes that this machine's clock equals the file server's. Use it only to show ages: a claimant that
+    /// makes claims reads the server's clock.
     pub fn guess_clock(&self) {
         self.set_clock(SystemTime::now());
     }
 
-    /// Reads the file server's clock with a file of one's own in this folder.
+    /// Reads the file server's clock with a private file in this folder.
     ///
     /// # Errors
     /// If the folder cannot be written.
     pub fn read_clock(&self, folder: &Path) -> io::Result<SystemTime> {
-        let probe = beside(&folder.join(CLAIM), &owner::token(), "");
+        let probe = file_beside(&folder.join(CLAIM), &owner::new_token(), "");
         let now = self.files.create(&probe, b"")?;
         self.set_clock(now);
         self.files.remove(&probe)?;
@@ -199,26 +200,27 @@ impl<F: SharedFiles> Claimant<F> {
         *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, self.files.elapsed()));
     }
 
-    /// The file server's present, as far as it is known from the last reading. While a machine sleeps this falls behind,
-    /// which makes claims look younger than they are.
-    fn now(&self) -> Option<SystemTime> {
+    /// Returns the file server's present, as far as it is known from the last reading. While a machine sleeps
+    /// this falls behind, which makes claims look younger than they are.
+    fn server_time(&self) -> Option<SystemTime> {
         let (now, read) = (*self.clock.lock().unwrap_or_else(PoisonError::into_inner))?;
         Some(now + self.files.elapsed().saturating_sub(read))
     }
 }
 
-/// Whether the holder of a claim has died, as far as can be known.
+/// Returns whether the holder of a claim has died, as far as can be known.
 fn is_stale(seen: &Seen, owner: &Owner, now: SystemTime) -> bool {
     let age = now.duration_since(seen.modified).unwrap_or_default();
     age >= owner.lease || owner.has_ended()
 }
 
-/// A file beside a claim that belongs to one attempt alone.
-fn beside(file: &Path, token: &str, ending: &str) -> PathBuf {
+/// Returns the path of a file next to a claim that belongs to one attempt.
+fn file_beside(file: &Path, token: &str, ending: &str) -> PathBuf {
     file.with_added_extension(format!("{token}{ending}"))
 }
 
-/// Whether a file lies beside claims while one is attempted. What a killed process left can be removed by the holder.
+/// Returns whether a file is a temporary file of an attempt to claim. The holder can remove files that a killed
+/// process left behind.
 #[must_use]
 pub fn is_attempt(name: &str) -> bool {
     let token = name.split_once(CLAIM).and_then(|(_, rest)| rest.strip_prefix('.'));
@@ -226,33 +228,33 @@ pub fn is_attempt(name: &str) -> bool {
     token.is_some_and(|token| token.len() == 16 && token.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Whether a claim is still its maker's. One that is missing is made again: a thief that has erred removes it for a
-/// moment.
+/// Returns whether a claim still belongs to its maker. A missing claim is made again: a mistaken thief removes
+/// it for a moment.
 ///
 /// # Errors
-/// If that cannot be found out now.
+/// If this cannot be determined now.
 pub fn is_held(files: &impl SharedFiles, claim: &WorkClaim) -> io::Result<bool> {
     let is_mine = |seen: Seen| seen.bytes == claim.text.as_bytes();
     if let Some(seen) = files.look(&claim.file)? {
         return Ok(is_mine(seen));
     }
-    let private = beside(&claim.file, &token(), "");
+    let private = file_beside(&claim.file, &new_token(), "");
     files.create(&private, claim.text.as_bytes())?;
     let linked = files.link(&private, &claim.file);
     files.remove(&private)?;
     match linked {
         Ok(true) => Ok(true),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        // If it is there but not visible yet, it is this process's again, or another's: the next look tells, and of what
-        // both finish only one gets its name.
+        // If the claim exists but is not visible yet, it belongs to this process again or to another one. The
+        // next read shows it, and only one of two finished files gets its name.
         _ => Ok(files.look(&claim.file)?.is_none_or(is_mine)),
     }
 }
 
-/// What became of a file that was to get its final name.
+/// The result of giving a file its final name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// It has the name.
+    /// The file has the name.
     Done,
     /// Another process had recorded the same before: that file stays.
     Late,
@@ -260,9 +262,9 @@ pub enum Commit {
     Lost,
 }
 
-/// Gives a finished file its name, if the claim is still held and the name is free. A file that has the name is replaced
-/// only if it does not `count`. `part` is removed; where that fails the commit stands, and [`is_part`](crate::is_part) tells
-/// the file that is left by its name.
+/// Gives a finished file its name, if the claim is still held and the name is free. An existing file with the
+/// name is replaced only if it does not `count`. `part` is removed; if this fails the commit is still valid,
+/// and [`is_part`](crate::is_part) recognises the remaining file by its name.
 ///
 /// # Errors
 /// If the file system fails.
@@ -277,7 +279,7 @@ pub fn commit(
         if !is_held(files, claim)? {
             return Ok(Commit::Lost);
         }
-        // The server decides, also where this machine does not see the other's file yet.
+        // The server decides, even if this machine does not see the other's file yet.
         if files.link(part, name)? {
             return Ok(Commit::Done);
         }

@@ -1,4 +1,4 @@
-//! Who holds a claim: what its file says, and whether that process has ended.
+//! The holder of a claim: the content of the claim's file, and whether the process has ended.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-/// How long a claim is respected after it was last touched, unless it says otherwise.
+/// Time for which a claim is respected after it was last touched, unless it contains another time.
 pub const LEASE: Duration = Duration::from_secs(120);
 
 /// The longest lease. A claim with a longer one is damaged: it would keep work from all others after its holder has died.
@@ -21,33 +21,33 @@ pub struct Owner {
     pub lease: Duration,
     /// The name of its machine.
     pub host: String,
-    /// The running system on it, and the set of processes that see each other; empty where that is unknown.
+    /// The running system on it, and the set of processes that see each other; empty if that is unknown.
     pub machine: String,
     /// The number of its process.
     pub pid: u32,
-    /// When this process began, since another may get its number; 0 where that is unknown.
+    /// When this process began, since another may get its number; 0 if that is unknown.
     pub started: u64,
-    /// What the process does, as `frostline work`.
+    /// The process's command, such as `frostline work`.
     pub by: String,
 }
 
 impl Owner {
-    /// This process, with a token of its own.
+    /// Returns this process as owner, with a new token.
     #[must_use]
     pub fn this_process(by: &str, lease: Duration) -> Self {
         let pid = std::process::id();
-        let (host, machine, started) = (host(), machine(), began(pid).unwrap_or(0));
+        let (host, machine, started) = (host_name(), machine_id(), start_ticks(pid).unwrap_or(0));
         let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        Self { token: token(), lease, host: one_line(&host), machine, pid, started, by: one_line(by) }
+        Self { token: new_token(), lease, host: one_line(&host), machine, pid, started, by: one_line(by) }
     }
 
-    /// The same process with another token.
+    /// Returns the same process with another token.
     #[must_use]
-    pub fn renewed(&self) -> Self {
-        Self { token: token(), ..self.clone() }
+    pub fn with_new_token(&self) -> Self {
+        Self { token: new_token(), ..self.clone() }
     }
 
-    /// The text of a claim.
+    /// Returns the text of a claim.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { token, lease, host, machine, pid, started, by } = self;
@@ -57,7 +57,7 @@ impl Owner {
         )
     }
 
-    /// The owner in a claim's text. What is missing or damaged is as if it were unknown.
+    /// Returns the owner in a claim's text. Missing or damaged parts count as unknown.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
@@ -79,13 +79,14 @@ impl Owner {
         }
     }
 
-    /// Whether it is certain that this process has ended: it was of this machine, whose processes can be listed.
+    /// Returns whether it is certain that this process has ended: it was of this machine, whose processes can
+    /// be listed.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        let here = machine();
+        let here = machine_id();
         let known = !here.is_empty() && self.machine == here && self.started != 0;
         known
-            && match life(self.pid) {
+            && match process_state(self.pid) {
                 Life::Since(start) => start != self.started,
                 Life::Over => true,
                 Life::Hidden => false,
@@ -103,7 +104,7 @@ impl fmt::Display for Owner {
 }
 
 /// Sixteen hexadecimal digits that no other process has.
-pub(crate) fn token() -> String {
+pub(crate) fn new_token() -> String {
     // Each of these has keys that the system draws at random.
     let drawn = [(); 4].map(|()| RandomState::new().hash_one(std::process::id()).to_le_bytes());
     let digest = Sha256::digest(drawn.concat());
@@ -111,18 +112,18 @@ pub(crate) fn token() -> String {
 }
 
 #[cfg(unix)]
-fn host() -> String {
+fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(not(unix))]
-fn host() -> String {
+fn host_name() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_else(|_| "a machine".into())
 }
 
-/// The running system and its set of processes: containers on one machine do not see each other's.
+/// Returns the running system and its set of processes: containers on one machine do not see each other's.
 #[cfg(target_os = "linux")]
-fn machine() -> String {
+fn machine_id() -> String {
     static MACHINE: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     MACHINE.get_or_init(read_machine).clone()
 }
@@ -139,27 +140,27 @@ fn read_machine() -> String {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn machine() -> String {
+fn machine_id() -> String {
     String::new()
 }
 
-/// What is known of a process.
+/// The state of a process.
 enum Life {
-    /// It runs since then, in ticks since the system does.
+    /// The process is running; it started at this number of ticks after the system.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     Since(u64),
-    /// It has ended.
+    /// The process has ended.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     Over,
-    /// The system does not tell: it may hide the processes of others.
+    /// The state is unknown: the system may hide other users' processes.
     Hidden,
 }
 
 #[cfg(target_os = "linux")]
-fn life(pid: u32) -> Life {
+fn process_state(pid: u32) -> Life {
     use rustix::process::{Pid, test_kill_process};
     let Ok(about) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
-        // Where it is hidden it is there all the same, for a signal too.
+        // If it is hidden it is there all the same, for a signal too.
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let is_gone = pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH));
         return if is_gone { Life::Over } else { Life::Hidden };
@@ -174,13 +175,14 @@ fn life(pid: u32) -> Life {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn life(_pid: u32) -> Life {
+fn process_state(_pid: u32) -> Life {
     Life::Hidden
 }
 
-/// When a process began, in ticks since the system did; `None` if it has ended, or the system does not tell.
-fn began(pid: u32) -> Option<u64> {
-    if let Life::Since(start) = life(pid) { Some(start) } else { None }
+/// Returns a process's start, in ticks since the system started; `None` if it has ended, or the start is
+/// unknown.
+fn start_ticks(pid: u32) -> Option<u64> {
+    if let Life::Since(start) = process_state(pid) { Some(start) } else { None }
 }
 
 #[cfg(test)]
@@ -192,7 +194,7 @@ mod tests {
         let owner = Owner::this_process("frostline\nwork", Duration::from_millis(1500));
         assert_eq!(Owner::parse(owner.text().as_bytes()), owner);
         assert_eq!(owner.by, "frostline work");
-        assert_ne!(owner.renewed().token, owner.token);
+        assert_ne!(owner.with_new_token().token, owner.token);
         let unknown = Owner::parse(b"tok");
         assert_eq!((unknown.lease, unknown.to_string().as_str()), (LEASE, "an unknown process"));
         assert!(!unknown.has_ended());
@@ -216,7 +218,7 @@ mod tests {
         let me = Owner::this_process("a test", LEASE);
         assert!(!me.has_ended());
         let mut child = std::process::Command::new("true").spawn().expect("it starts");
-        let child_began = began(child.id());
+        let child_began = start_ticks(child.id());
         let ended = Owner { pid: child.id(), started: child_began.unwrap_or(1), ..me.clone() };
         child.wait().expect("it ends");
         assert!(ended.has_ended());

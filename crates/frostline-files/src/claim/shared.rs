@@ -1,5 +1,5 @@
-//! What claims need of a folder that several machines share, and how a disk does it. A simulation implements the same
-//! trait, so that it runs the code that is used.
+//! File operations that claims need in a folder shared by several machines, and their implementation on a disk.
+//! A simulation implements the same trait, so that it runs the real code.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::fault::{Extent, Operation, through};
+use crate::fault::{Extent, Operation, run_operation};
 use crate::read::open_now;
 
 /// The largest claim that is read.
@@ -19,14 +19,14 @@ const MOST_CLAIM: u64 = 4096;
 /// A file as one look found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Its contents.
+    /// The contents of the file.
     pub bytes: Vec<u8>,
     /// When it was last changed or touched, by the file server's clock.
     pub modified: SystemTime,
 }
 
-/// Operations on files that several machines share. Making and renaming names is decided by the file server, once for
-/// all; what is seen of the names may be late.
+/// Operations on files that several machines share. The file server decides the creation and renaming of names,
+/// once for all machines; machines may see names late.
 pub trait SharedFiles {
     /// Creates a file that does not exist yet, and returns its time by the file server's clock.
     ///
@@ -68,15 +68,15 @@ pub trait SharedFiles {
     fn elapsed(&self) -> Duration;
 }
 
-/// The file system of this machine, with whatever is mounted there.
+/// The file system of this machine, including mounted ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
 impl SharedFiles for Disk {
     fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<SystemTime> {
         let open = |_| OpenOptions::new().write(true).create_new(true).open(path);
-        let mut file = through(Operation::Create, path, open)?;
-        let written = through(Operation::Write, path, |extent| {
+        let mut file = run_operation(Operation::Create, path, open)?;
+        let written = run_operation(Operation::Write, path, |extent| {
             let count = if extent == Extent::Half { bytes.len() / 2 } else { bytes.len() };
             file.write_all(&bytes[..count])
         });
@@ -89,7 +89,7 @@ impl SharedFiles for Disk {
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<bool> {
-        match through(Operation::Link, to, |_| fs::hard_link(from, to)) {
+        match run_operation(Operation::Link, to, |_| fs::hard_link(from, to)) {
             Ok(()) => Ok(true),
             // The answer to a request that was sent twice: the first one did it.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(is_same_file(from, to)),
@@ -98,20 +98,20 @@ impl SharedFiles for Disk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<bool> {
-        missing_is(false, through(Operation::Rename, to, |_| fs::rename(from, to)).map(|()| true))
+        missing_is(false, run_operation(Operation::Rename, to, |_| fs::rename(from, to)).map(|()| true))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        missing_is((), through(Operation::Remove, path, |_| fs::remove_file(path)))
+        missing_is((), run_operation(Operation::Remove, path, |_| fs::remove_file(path)))
     }
 
     fn touch(&self, path: &Path) -> io::Result<()> {
-        through(Operation::Touch, path, |_| touch(path))
+        run_operation(Operation::Touch, path, |_| touch(path))
     }
 
     fn look(&self, path: &Path) -> io::Result<Option<Seen>> {
         let look = || {
-            // Opening it asks the server, where a look at its name alone may be answered from a cache.
+            // Opening the file asks the server; a lookup of its name may be answered from a cache.
             let file = open_now(path, OpenOptions::new().read(true))?;
             let modified = file.metadata()?.modified()?;
             let mut bytes = Vec::new();

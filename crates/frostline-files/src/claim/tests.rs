@@ -64,7 +64,7 @@ impl SharedFiles for Between<'_> {
     }
 }
 
-/// Somebody on another machine, of whose processes nothing is known.
+/// Returns an owner on another machine, whose processes are unknown.
 fn owner(name: &str) -> Owner {
     let me = Owner::this_process("a test", LEASE);
     Owner { host: name.into(), machine: String::new(), ..me }
@@ -75,7 +75,7 @@ fn claimant(name: &str) -> Claimant<Disk> {
 }
 
 /// Makes a claim look as if it had last been touched so long ago.
-fn age(file: &Path, seconds: u64) {
+fn make_older(file: &Path, seconds: u64) {
     let then = SystemTime::now() - Duration::from_secs(seconds);
     File::options().write(true).open(file).expect("a claim").set_modified(then).expect("aged");
 }
@@ -97,8 +97,8 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, file)
 }
 
-/// What lies in the folder besides the claim itself.
-fn rest(folder: &TempDir) -> Vec<String> {
+/// Returns the files in the folder other than the claim.
+fn other_files(folder: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(folder.path()).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
     names.filter(|name| name != CLAIM).collect()
@@ -132,7 +132,7 @@ fn of_two_claimants_one_gets_it() {
     assert!(is_busy(&late, &file));
     assert_eq!(other.holder(&file).expect("read").map(|(owner, _)| owner.host), Some("other".into()));
     assert!(!one.keep(&claim).expect("read"));
-    assert_eq!(rest(&folder), [""; 0]);
+    assert_eq!(other_files(&folder), [""; 0]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn many_threads_at_once_make_one_claim() {
     for round in 0..50 {
         if round % 2 == 1 {
             // Every second time there is a dead one's to steal.
-            age(&file, 1000);
+            make_older(&file, 1000);
         } else {
             let _ = fs::remove_file(&file);
         }
@@ -151,7 +151,7 @@ fn many_threads_at_once_make_one_claim() {
         });
         assert_eq!(count, 1, "in round {round}");
     }
-    assert_eq!(rest(&folder), [""; 0]);
+    assert_eq!(other_files(&folder), [""; 0]);
 }
 
 #[test]
@@ -159,16 +159,16 @@ fn a_claim_is_stale_by_the_file_servers_clock_alone() {
     let (_folder, file) = folder();
     let (one, other) = (claimant("one"), claimant("other"));
     let (claim, _) = claimed(&one, &file);
-    age(&file, 100);
+    make_older(&file, 100);
     assert!(is_busy(&other, &file), "younger than the lease");
-    age(&file, 130);
+    make_older(&file, 130);
     assert!(one.keep(&claim).expect("kept"), "its holder comes in time");
     assert!(is_busy(&other, &file));
     // A claim from the future, as a clock that was set back leaves it, is not taken.
     let later = SystemTime::now() + Duration::from_secs(10_000);
     File::options().write(true).open(&file).expect("a claim").set_modified(later).expect("set");
     assert!(is_busy(&other, &file));
-    age(&file, 130);
+    make_older(&file, 130);
     let (_, from) = claimed(&other, &file);
     assert_eq!(from.map(|owner| owner.host), Some("one".into()));
     assert!(!one.keep(&claim).expect("read"), "its holder comes too late");
@@ -179,7 +179,7 @@ fn the_lease_is_the_holders() {
     let (_folder, file) = folder();
     let brief = Claimant::new(Disk, Owner { lease: Duration::from_secs(5), ..owner("brief") });
     claimed(&brief, &file);
-    age(&file, 6);
+    make_older(&file, 6);
     claimed(&claimant("other"), &file);
 }
 
@@ -189,12 +189,12 @@ fn of_two_thieves_one_succeeds() {
         let (folder, file) = folder();
         let (dead, quick) = (claimant("dead"), claimant("quick"));
         claimed(&dead, &file);
-        age(&file, 1000);
+        make_older(&file, 1000);
         let between = Between::new(moment, || drop(claimed(&quick, &file)));
         let slow = Claimant::new(between, owner("slow"));
         assert!(is_busy(&slow, &file), "the other one stole before the {moment}");
         assert_eq!(quick.holder(&file).expect("read").map(|(owner, _)| owner.host), Some("quick".into()));
-        assert_eq!(rest(&folder), [""; 0]);
+        assert_eq!(other_files(&folder), [""; 0]);
     }
 }
 
@@ -203,12 +203,12 @@ fn a_live_claim_that_a_thief_takes_by_mistake_is_put_back() {
     let (folder, file) = folder();
     let (sleepy, thief) = (claimant("sleepy"), claimant("thief"));
     let (claim, _) = claimed(&sleepy, &file);
-    age(&file, 1000);
-    // It wakes up and touches after the thief has found it stale.
+    make_older(&file, 1000);
+    // The holder wakes up and touches the claim after the thief has found it stale.
     let between = Between::new("rename", || assert!(sleepy.keep(&claim).expect("kept")));
     assert!(is_busy(&Claimant::new(between, thief.me().clone()), &file));
     assert!(sleepy.keep(&claim).expect("kept"));
-    assert_eq!(rest(&folder), [""; 0]);
+    assert_eq!(other_files(&folder), [""; 0]);
 }
 
 #[test]
@@ -219,11 +219,11 @@ fn a_holder_that_finds_its_claim_missing_makes_it_again() {
     fs::remove_file(&file).expect("gone");
     assert!(one.keep(&claim).expect("kept"));
     assert!(is_busy(&other, &file));
-    // Unless somebody was quicker.
+    // Unless another process was faster.
     fs::remove_file(&file).expect("gone");
     let between = Between::new("link", || drop(claimed(&other, &file)));
     assert!(!is_held(&between, &claim).expect("read"));
-    assert_eq!(rest(&folder), [""; 0]);
+    assert_eq!(other_files(&folder), [""; 0]);
 }
 
 #[test]
@@ -248,14 +248,14 @@ fn who_lost_its_claim_records_nothing() {
     };
     let plainly = |claim: &WorkClaim| commit(&Disk, claim, &part, &name, || true).expect("the disk works");
     let (old, _) = claimed(&frozen, &file);
-    age(&file, 1000);
+    make_older(&file, 1000);
     let (new, _) = claimed(&thief, &file);
     assert_eq!(record(&old, "late", &plainly), (Commit::Lost, String::new()));
     assert_eq!(record(&new, "good", &plainly), (Commit::Done, "good".into()));
     assert_eq!(record(&new, "again", &plainly), (Commit::Late, "good".into()), "also of its own");
     // Even if the claim passes on between the check and the link.
     fs::remove_file(&name).expect("gone");
-    age(&file, 1000);
+    make_older(&file, 1000);
     let stolen = |claim: &WorkClaim| {
         let between = Between::new("link", || {
             claimed(&frozen, &file);
@@ -297,8 +297,8 @@ fn a_record_stands_though_its_part_cannot_be_removed() {
 #[test]
 fn names_of_attempts_are_known() {
     let me = Owner::this_process("a test", LEASE);
-    let private = beside(Path::new(CLAIM), &me.token, "");
-    let aside = beside(Path::new(CLAIM), &me.token, ".stale");
+    let private = file_beside(Path::new(CLAIM), &me.token, "");
+    let aside = file_beside(Path::new(CLAIM), &me.token, ".stale");
     for (path, is) in [(private, true), (aside, true), (CLAIM.into(), false), (".claim.mine".into(), false)] {
         assert_eq!(is_attempt(path.to_str().expect("Unicode")), is, "{}", path.display());
     }

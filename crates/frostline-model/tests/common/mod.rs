@@ -20,7 +20,7 @@ pub struct ReferenceSentence {
     pub labels: Vec<u32>,
 }
 
-/// The folder with everything `make.py` wrote.
+/// Returns the folder with everything `make.py` wrote.
 pub fn references() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/references")
 }
@@ -29,14 +29,14 @@ pub fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The sentences in a model's subwords; those of DistilBERT and BERT are the same.
+/// Returns the sentences in a model's subwords, which are the same for DistilBERT and BERT.
 pub fn sentences(name: &str) -> Vec<ReferenceSentence> {
     let own = references().join(format!("sentences-{name}.json"));
     let path = if own.exists() { own } else { references().join("sentences.json") };
     serde_json::from_str(&text(&path)).unwrap()
 }
 
-/// A Hugging Face folder, opened.
+/// Returns a Hugging Face folder, opened.
 pub fn open(folder: &Path) -> (EncoderConfig, Checkpoint) {
     let place = folder.join("config.json");
     let config = EncoderConfig::parse(&text(&place), &place.display().to_string()).unwrap();
@@ -55,7 +55,7 @@ impl Tensors {
         Self(std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
     }
 
-    /// A tensor's shape and numbers.
+    /// Returns a tensor's shape and numbers.
     pub fn get(&self, name: &str) -> (Vec<usize>, Vec<f32>) {
         let file = SafeTensors::deserialize(&self.0).unwrap();
         let view = file.tensor(name).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -97,14 +97,14 @@ impl Packed {
     }
 }
 
-/// The largest distance between two lists of numbers.
+/// Returns the largest distance between two lists of numbers.
 pub fn apart(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     let far = |(a, b): (&f32, &f32)| (a - b).abs();
     a.iter().zip(b).map(far).fold(0.0, |most, far| if far > most || far.is_nan() { far } else { most })
 }
 
-/// What `transformers` makes of a folder: one JSON line per sentence.
+/// Returns the output of `transformers` for a folder: one JSON line per sentence.
 pub fn peer<T: serde::de::DeserializeOwned>(
     python: &Path,
     mode: &str,

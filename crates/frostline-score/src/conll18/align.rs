@@ -27,7 +27,7 @@ impl Alignment {
         }
     }
 
-    fn pair(&mut self, gold: usize, system: usize) {
+    fn add_pair(&mut self, gold: usize, system: usize) {
         self.pairs.push((gold, system));
         self.system_of[gold] = Some(system);
         self.gold_of[system] = Some(gold);
@@ -44,7 +44,7 @@ pub fn align_words(gold: &[Word], system: &[Word]) -> Alignment {
             stretch.align(gold, system, &mut alignment);
             (g, s) = (stretch.gold_end, stretch.system_end);
         } else if ours.span == theirs.span {
-            alignment.pair(g, s);
+            alignment.add_pair(g, s);
             (g, s) = (g + 1, s + 1);
         } else if ours.span.start <= theirs.span.start {
             g += 1;
@@ -64,7 +64,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// The stretch that begins with the multiword token at `g` or `s`.
+    /// Returns the stretch that begins with the multiword token at `g` or `s`.
     fn at(gold: &[Word], system: &[Word], mut g: usize, mut s: usize) -> Self {
         // A plain word that begins before the multiword token extends beyond the stretch. The
         // official scorer skips only one such word, and equal scores need the same alignment.
@@ -76,7 +76,7 @@ impl Stretch {
             system[s].span.end
         };
         let (gold_start, system_start) = (g, s);
-        while inside(gold, g, end) || inside(system, s, end) {
+        while is_inside(gold, g, end) || is_inside(system, s, end) {
             let gold_first = match (gold.get(g), system.get(s)) {
                 (Some(ours), Some(theirs)) => ours.span.start <= theirs.span.start,
                 (ours, _) => ours.is_some(),
@@ -93,14 +93,14 @@ impl Stretch {
 
     /// Pairs the words of a longest common subsequence, the earliest one in gold.
     fn align(&self, gold: &[Word], system: &[Word], alignment: &mut Alignment) {
-        let forms = |words: &[Word]| words.iter().map(folded).collect::<Vec<String>>();
+        let forms = |words: &[Word]| words.iter().map(comparable_form).collect::<Vec<String>>();
         let ours = forms(&gold[self.gold_start..self.gold_end]);
         let theirs = forms(&system[self.system_start..self.system_end]);
-        let common = Common::of(&ours, &theirs);
+        let common = Common::longest_common(&ours, &theirs);
         let (mut g, mut s) = (0, 0);
         while g < ours.len() && s < theirs.len() {
             if ours[g] == theirs[s] {
-                alignment.pair(self.gold_start + g, self.system_start + s);
+                alignment.add_pair(self.gold_start + g, self.system_start + s);
                 (g, s) = (g + 1, s + 1);
             } else if common.at(g, s) == common.at(g + 1, s) {
                 g += 1;
@@ -111,9 +111,9 @@ impl Stretch {
     }
 }
 
-/// The form as it is compared. Spaces are removed only from words that are tokens: the official scorer
-/// keeps those of words inside a multiword token, whose forms are not part of the text.
-fn folded(word: &Word) -> String {
+/// Returns the form for comparison. Spaces are removed only from words that are tokens: the official scorer
+/// keeps the spaces of words inside a multiword token, whose forms are not part of the text.
+fn comparable_form(word: &Word) -> String {
     let form = word.row.form;
     if word.multiword || !form.contains(is_space) {
         form.to_lowercase()
@@ -122,9 +122,9 @@ fn folded(word: &Word) -> String {
     }
 }
 
-/// Whether the word at `index` exists and lies in a stretch that ends at `end`. For a multiword token
-/// it is enough to begin there, since it extends the stretch.
-fn inside(words: &[Word], index: usize, end: usize) -> bool {
+/// Returns whether the word at `index` exists and is in a stretch that ends at `end`. A multiword token only
+/// has to begin in it, since it extends the stretch.
+fn is_inside(words: &[Word], index: usize, end: usize) -> bool {
     words.get(index).is_some_and(
         |word| {
             if word.multiword { word.span.start < end } else { word.span.end <= end }
@@ -139,7 +139,7 @@ struct Common {
 }
 
 impl Common {
-    fn of(a: &[String], b: &[String]) -> Self {
+    fn longest_common(a: &[String], b: &[String]) -> Self {
         let width = b.len() + 1;
         let mut lengths = vec![0u32; (a.len() + 1) * width];
         for i in (0..a.len()).rev() {

@@ -31,7 +31,7 @@ pub enum Parent {
 
 pub struct Word<'a> {
     pub row: WordRow<'a>,
-    /// The word's own span, or that of its whole multiword token.
+    /// The word's own span, or the span of its whole multiword token.
     pub span: Span,
     pub multiword: bool,
     /// Universal features, sorted.
@@ -69,7 +69,7 @@ impl<'a> Corpus<'a> {
         Ok(corpus)
     }
 
-    /// Whether every word has a head, without which syntax cannot be scored.
+    /// Returns whether every word has a head, without which syntax cannot be scored.
     pub fn has_syntax(&self) -> bool {
         self.words.iter().all(|w| w.parent != Parent::Unknown)
     }
@@ -98,7 +98,7 @@ impl<'a> Corpus<'a> {
             next = last + 1;
         }
         if let Some(range) = ranges.next() {
-            return Err(unfit(range, sentence.words.len()));
+            return Err(range_fault(range, sentence.words.len()));
         }
         let end = self.text.len();
         self.sentences.push(Span { start, end });
@@ -124,7 +124,7 @@ impl<'a> Corpus<'a> {
         }
     }
 
-    /// The number, from 1, of the sentence that contains byte `at` of the text.
+    /// Returns the number, from 1, of the sentence that contains byte `at` of the text.
     fn sentence_at(&self, at: usize) -> usize {
         self.sentences.partition_point(|s| s.end <= at) + 1
     }
@@ -160,12 +160,12 @@ fn lay_out<'a>(
 
 fn fitting_last(range: &MultiwordToken, words: usize) -> Result<usize, SentenceFault> {
     if range.last < range.first || range.last > words {
-        return Err(unfit(range, words));
+        return Err(range_fault(range, words));
     }
     Ok(range.last)
 }
 
-const fn unfit(range: &MultiwordToken, words: usize) -> SentenceFault {
+const fn range_fault(range: &MultiwordToken, words: usize) -> SentenceFault {
     SentenceFault::Range { first: range.first, last: range.last, words }
 }
 

@@ -18,30 +18,30 @@ pub struct Metric {
     pub gold: u64,
     /// Units in the system's output.
     pub system: u64,
-    /// Gold units aligned with a system unit; `None` where the metric measures alignment itself.
+    /// Gold units aligned with a system unit; `None` if the metric measures alignment itself.
     pub aligned: Option<u64>,
 }
 
 impl Metric {
-    /// Correct over system; 0 where the system has no units.
+    /// Correct over system; 0 if the system has no units.
     #[must_use]
     pub fn precision(&self) -> f64 {
         ratio(self.correct, self.system)
     }
 
-    /// Correct over gold; 0 where gold has no units.
+    /// Correct over gold; 0 if gold has no units.
     #[must_use]
     pub fn recall(&self) -> f64 {
         ratio(self.correct, self.gold)
     }
 
-    /// Harmonic mean of precision and recall; 0 where neither side has units.
+    /// Harmonic mean of precision and recall; 0 if neither side has units.
     #[must_use]
     pub fn f1(&self) -> f64 {
         ratio(2 * self.correct, self.gold + self.system)
     }
 
-    /// Correct over aligned; 0 where nothing is aligned.
+    /// Correct over aligned; 0 if nothing is aligned.
     #[must_use]
     pub fn aligned_accuracy(&self) -> Option<f64> {
         self.aligned.map(|aligned| ratio(self.correct, aligned))
@@ -120,16 +120,16 @@ pub struct Conll18Scores {
     /// UPOS, XPOS and universal features.
     #[serde(rename = "AllTags")]
     pub all_tags: Metric,
-    /// Lemmas, where gold has one.
+    /// Lemmas, if gold has one.
     #[serde(rename = "Lemmas")]
     pub lemmas: Metric,
-    /// The syntactic metrics; `None` where a word on either side has no head.
+    /// The syntactic metrics; `None` if a word on either side has no head.
     #[serde(flatten)]
     pub syntax: Option<Syntax>,
 }
 
 impl Conll18Scores {
-    /// The metrics under the official scorer's names and in its order.
+    /// Returns the metrics under the official scorer's names and in its order.
     #[must_use]
     pub fn named(&self) -> Vec<(&'static str, Metric)> {
         let mut named = vec![
@@ -162,15 +162,15 @@ pub fn measure(gold: &Corpus, system: &Corpus, alignment: &Alignment) -> Conll18
     let xpos = |g: &Word, s: &Word| g.row.xpos == s.row.xpos;
     let syntax = gold.has_syntax() && system.has_syntax();
     Conll18Scores {
-        tokens: spans(&gold.tokens, &system.tokens),
-        sentences: spans(&gold.sentences, &system.sentences),
-        words: Metric { aligned: None, ..paired.count(|_| true, |_, _| true) },
-        upos: paired.count(|_| true, upos),
-        xpos: paired.count(|_| true, xpos),
-        ufeats: paired.count(|_| true, feats),
-        all_tags: paired.count(|_| true, |g, s| upos(g, s) && xpos(g, s) && feats(g, s)),
-        lemmas: paired.count(|_| true, same_lemma),
-        syntax: syntax.then(|| paired.syntax()),
+        tokens: count_spans(&gold.tokens, &system.tokens),
+        sentences: count_spans(&gold.sentences, &system.sentences),
+        words: Metric { aligned: None, ..paired.count_words(|_| true, |_, _| true) },
+        upos: paired.count_words(|_| true, upos),
+        xpos: paired.count_words(|_| true, xpos),
+        ufeats: paired.count_words(|_| true, feats),
+        all_tags: paired.count_words(|_| true, |g, s| upos(g, s) && xpos(g, s) && feats(g, s)),
+        lemmas: paired.count_words(|_| true, same_lemma),
+        syntax: syntax.then(|| paired.syntax_metrics()),
     }
 }
 
@@ -182,7 +182,7 @@ struct Paired<'a> {
 
 impl Paired<'_> {
     /// Counts the words selected by `counts`, and the aligned pairs among them that are `correct`.
-    fn count(&self, counts: impl Fn(&Word) -> bool, correct: impl Fn(&Word, &Word) -> bool) -> Metric {
+    fn count_words(&self, counts: impl Fn(&Word) -> bool, correct: impl Fn(&Word, &Word) -> bool) -> Metric {
         let all = |words: &[Word]| words.iter().filter(|word| counts(word)).count() as u64;
         let mut metric = Metric {
             correct: 0,
@@ -203,21 +203,23 @@ impl Paired<'_> {
         metric
     }
 
-    fn syntax(&self) -> Syntax {
+    fn syntax_metrics(&self) -> Syntax {
         let content = |word: &Word| is_content(word.deprel);
         let uas = |g: &Word, s: &Word| self.same_parent(g.parent, s.parent);
         let las = |g: &Word, s: &Word| uas(g, s) && g.deprel == s.deprel;
         Syntax {
-            uas: self.count(|_| true, uas),
-            las: self.count(|_| true, las),
-            clas: self.count(content, las),
-            mlas: self
-                .count(content, |g, s| las(g, s) && same_morphology(g, s) && self.same_function_words(g, s)),
-            blex: self.count(content, |g, s| las(g, s) && same_lemma(g, s)),
+            uas: self.count_words(|_| true, uas),
+            las: self.count_words(|_| true, las),
+            clas: self.count_words(content, las),
+            mlas: self.count_words(content, |g, s| {
+                las(g, s) && same_morphology(g, s) && self.same_function_words(g, s)
+            }),
+            blex: self.count_words(content, |g, s| las(g, s) && same_lemma(g, s)),
         }
     }
 
-    /// Whether two heads match. A system head that is not aligned matches neither a gold head nor the root.
+    /// Returns whether two heads match. A system head that is not aligned matches neither a gold head nor the
+    /// root.
     fn same_parent(&self, gold: Parent, system: Parent) -> bool {
         match (gold, system) {
             (Parent::Root, Parent::Root) => true,
@@ -242,13 +244,13 @@ fn same_morphology(gold: &Word, system: &Word) -> bool {
     gold.row.upos == system.row.upos && gold.feats == system.feats
 }
 
-/// Whether the lemmas match; any lemma matches a gold lemma of `_`.
+/// Returns whether the lemmas match; any lemma matches a gold lemma of `_`.
 fn same_lemma(gold: &Word, system: &Word) -> bool {
     gold.row.lemma == "_" || gold.row.lemma == system.row.lemma
 }
 
 /// Counts the spans that occur on both sides; both lists ascend without overlap.
-fn spans(gold: &[Span], system: &[Span]) -> Metric {
+fn count_spans(gold: &[Span], system: &[Span]) -> Metric {
     let (mut g, mut s, mut correct) = (0, 0, 0);
     while g < gold.len() && s < system.len() {
         correct += u64::from(gold[g] == system[s]);

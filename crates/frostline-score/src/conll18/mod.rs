@@ -22,9 +22,9 @@
 //! ```
 //!
 //! # Source
-//! Zeman et al., *CoNLL 2018 Shared Task: Multilingual Parsing from Raw Text to Universal
-//! Dependencies*, section 5, and the description of the task's evaluation. Words are aligned as its
-//! scorer does, which `tests/conll18.rs` compares with.
+//! Zeman et al., *CoNLL 2018 Shared Task: Multilingual Parsing from Raw Text to Universal Dependencies*,
+//! section 5, and the description of the task's evaluation. Words are aligned like in its scorer;
+//! `tests/conll18.rs` compares the two.
 
 mod align;
 mod corpus;
@@ -49,10 +49,10 @@ pub fn evaluate(gold: &[ScoredSentence], system: &[ScoredSentence]) -> Result<Co
     Ok(metrics::measure(&gold, &system, &alignment))
 }
 
-/// Aligns the words of `gold` with those of `system`.
+/// Aligns the words of `gold` with the words of `system`.
 ///
 /// # Errors
-/// As [`evaluate`].
+/// See [`evaluate`].
 pub fn align(gold: &[ScoredSentence], system: &[ScoredSentence]) -> Result<Alignment, ScoreError> {
     let gold = corpus::Corpus::new("gold", gold)?;
     let system = corpus::Corpus::new("system", system)?;

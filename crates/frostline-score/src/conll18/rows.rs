@@ -1,6 +1,6 @@
 //! The input of the scorer: parsed words, multiword tokens and sentences.
 
-/// One word: the columns of CoNLL-U that are scored, unparsed, with `_` where a value is missing.
+/// One word: the columns of CoNLL-U that are scored, unparsed, with `_` if a value is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WordRow<'a> {
     /// FORM.
@@ -13,8 +13,8 @@ pub struct WordRow<'a> {
     pub xpos: &'a str,
     /// FEATS, unparsed.
     pub feats: &'a str,
-    /// HEAD: 0 for the root, otherwise the number of a word of the sentence, from 1; `None` where the
-    /// column does not contain a number.
+    /// HEAD: 0 for the root, otherwise the number of a word of the sentence, from 1; `None` if the column does
+    /// not contain a number.
     pub head: Option<usize>,
     /// DEPREL, including its subtype.
     pub deprel: &'a str,
@@ -27,7 +27,7 @@ pub struct MultiwordToken<'a> {
     pub first: usize,
     /// Number of its last word.
     pub last: usize,
-    /// Its form.
+    /// The form of the token.
     pub form: &'a str,
 }
 

@@ -35,7 +35,7 @@ fn one_seed_has_no_part_of_seeds() {
     assert_eq!((one.seeds(), one.variance.seeds, one.variance.interaction), (1, None, 0.0));
 }
 
-/// Each seed's gains on sentences of its own.
+/// Returns a stratum in which each seed has separate sentences.
 fn nested(gains: &[Vec<f64>]) -> Stratum {
     let seeds = gains.len();
     let scored = |(seed, of_seed): (usize, &Vec<f64>)| Scored {

@@ -24,7 +24,7 @@ fn alone(row: CrossedDifference) -> Judged {
     judge(vec![row], SeedScatter::default(), 0.005).remove(0)
 }
 
-/// A row of which the seeds' differences are known, in points, on a dev split of 500 sentences.
+/// Returns a row of which the seeds' differences are known, in points, on a dev split of 500 sentences.
 fn of_seeds(by_seed: &[f64]) -> CrossedDifference {
     let by_seed: Vec<f64> = by_seed.iter().map(|points| points / 100.0).collect();
     let interaction = 0.003_f64.powi(2) / by_seed.len() as f64;
@@ -67,8 +67,8 @@ fn too_small_a_study_says_what_would_decide() {
     assert!(needed.seeds.is_none_or(|seeds| seeds > 5), "{needed:?}");
 }
 
-/// Two seeds on 300 sentences, in two languages: losses of 67, 18 and 43 points are losses, whatever one row's own seeds
-/// did. A loss of 3 points, less than a tenth of what seeds do in another row, is not shown.
+/// Two seeds on 300 sentences, in two languages: losses of 67, 18 and 43 points are losses, despite the scatter
+/// of single rows' seeds. A loss of 3 points, less than a tenth of another row's scatter, is not shown.
 #[test]
 fn large_losses_are_worse_with_two_seeds_and_the_interval_says_so() {
     let en = vec![of_seeds(&[-67.12, -67.96]), of_seeds(&[-16.87, -19.39])];
@@ -113,7 +113,7 @@ fn a_row_among_many_has_a_wider_interval_and_copies_cost_little() {
     let copies = width((0..8).map(|_| noisy(0)).collect());
     let others = width((0..8).map(noisy).collect());
     assert!(one < copies && copies < others, "{one} {copies} {others}");
-    // All of the variance here is that of sentences, and eight copies are one comparison.
+    // All of the variance comes from sentences, and eight copies are one comparison.
     let joint = joint_quantile(&(0..8).map(|_| noisy(0)).collect::<Vec<_>>()).expect("a quantile");
     assert!((1.8..2.1).contains(&joint), "{joint}");
 }
@@ -124,7 +124,7 @@ fn a_study_of_the_proposed_size_decides_with_the_promised_probability() {
     for value in [0.0, 0.0005, 0.001, 0.002, 0.003] {
         let design = Design { value, of_seed: 0.0, of_sentence: 0.25, of_both: 0.0 };
         let (margin, quantiles) = (0.005, [1.96, 3.2]);
-        let decides = |sentences: &usize| design.decides(3, *sentences, margin, quantiles);
+        let decides = |sentences: &usize| design.would_decide(3, *sentences, margin, quantiles);
         let sentences = (1_000..).step_by(100).find(decides).expect("a number of sentences");
         let error = (design.of_sentence / sentences as f64).sqrt();
         let parts = VarianceParts { seeds: Some(0.0), sentences: error * error, interaction: 0.0 };

@@ -1,8 +1,8 @@
-//! A minimal CoNLL-U reader for tests, which parses only what the scorer needs.
+//! A minimal CoNLL-U reader for tests, which parses only the scorer's columns.
 
 use frostline_score::conll18::{MultiwordToken, ScoredSentence, WordRow};
 
-/// The sentences of `text`, without comments and empty nodes.
+/// Returns the sentences of `text`, without comments and empty nodes.
 pub fn sentences(text: &str) -> Vec<ScoredSentence<'_>> {
     let mut all = Vec::new();
     let mut sentence = ScoredSentence::default();

@@ -7,7 +7,8 @@ use frostline_score::student::two_sided;
 use frostline_score::verdict::judge;
 use frostline_score::{CrossedDifference, Judged, SeedScatter, Verdict};
 
-/// A policy's standard deviations in points: what single sentences do to one seed, and that between seeds, which contains it.
+/// A policy's standard deviations in points: from single sentences within one seed, and between seeds, which
+/// includes the former.
 pub type Scatter = [f64; 2];
 
 /// The scatter of the policies of one language, in a study of several languages.
@@ -16,7 +17,7 @@ pub struct Pattern {
     pub name: String,
     pub rows: Vec<Scatter>,
     pub languages: usize,
-    /// By what the variances between seeds of the other languages are divided.
+    /// The divisor of the variances between seeds of the other languages.
     pub calmer: f64,
 }
 
@@ -27,16 +28,16 @@ pub struct TableRates {
     pub false_verdicts: f64,
     /// Tables whose rows all lose exactly the margin in which a row is judged equivalent.
     pub false_equivalents: f64,
-    /// The same tables in which a row is shown to lose less than the margin, and would be recommended.
+    /// Share of these tables in which a row is shown to lose less than the margin, and would be recommended.
     pub false_recommendations: f64,
     /// Rows that lose four standard deviations between seeds and are judged worse.
     pub power: f64,
-    /// The same by each row's own variance, Student's quantile and Holm's correction.
+    /// The power with each row's own variance, Student's quantile and Holm's correction.
     pub power_alone: f64,
 }
 
-/// Made-up patterns of so many rows: all alike; one or two rows with 10 times the variance of the others, and with a tenth.
-/// `ratio` is the variance between seeds over what single sentences do.
+/// Returns made-up patterns with this many rows: all alike; one or two rows with 10 times the variance of the
+/// others, and with a tenth. `ratio` is the variance between seeds over the variance from single sentences.
 pub fn made_up(rows: usize) -> Vec<Pattern> {
     let mut all = Vec::new();
     for ratio in [1.0, 3.0, 10.0, 30.0] {
@@ -57,7 +58,7 @@ pub fn made_up(rows: usize) -> Vec<Pattern> {
     all
 }
 
-/// The patterns of our records (`references/seed_patterns.py`).
+/// Returns the patterns of our records (`references/seed_patterns.py`).
 pub fn recorded() -> Vec<Pattern> {
     #[derive(serde::Deserialize)]
     struct Table {
@@ -77,8 +78,8 @@ pub fn recorded() -> Vec<Pattern> {
 }
 
 impl Pattern {
-    /// The same as the first of several languages, of which the others have calmer seeds.
-    pub fn among(&self, languages: usize, calmer: f64) -> Self {
+    /// Returns the pattern as the first of several languages, of which the others have calmer seeds.
+    pub fn among_languages(&self, languages: usize, calmer: f64) -> Self {
         Self { languages, calmer, ..self.clone() }
     }
 
@@ -92,12 +93,13 @@ impl Pattern {
         let margin = 6.0 * sorted[sorted.len() / 2];
         let count = |rate: &mut f64, is: bool| *rate += share * f64::from(u8::from(is));
         for study in 0..u64::from(studies) {
-            let none = self.judge(seeds, margin, stream.child(0).child(study), &|_| 0.0);
+            let none = self.judge_study(seeds, margin, stream.child(0).child(study), &|_| 0.0);
             count(&mut rates.false_verdicts, none.iter().any(is_decided));
-            let lost = self.judge(seeds, margin, stream.child(1).child(study), &|_| -margin);
+            let lost = self.judge_study(seeds, margin, stream.child(1).child(study), &|_| -margin);
             count(&mut rates.false_equivalents, lost.iter().any(|row| row.within_margin));
             count(&mut rates.false_recommendations, lost.iter().any(|row| row.loses_at_most(margin / 100.0)));
-            let far = self.judge(seeds, margin, stream.child(2).child(study), &|scatter| -4.0 * scatter);
+            let far =
+                self.judge_study(seeds, margin, stream.child(2).child(study), &|scatter| -4.0 * scatter);
             let rows = far.len() as f64;
             rates.power +=
                 share / rows * far.iter().filter(|row| row.verdict == Verdict::Worse).count() as f64;
@@ -106,12 +108,19 @@ impl Pattern {
         rates
     }
 
-    /// The first language's verdicts; `loss` gives a row's true difference from the standard deviation of its seeds.
-    fn judge(&self, seeds: usize, margin: f64, stream: Stream, loss: &dyn Fn(f64) -> f64) -> Vec<Judged> {
+    /// Returns the first language's verdicts; `loss` gives a row's true difference from the standard deviation
+    /// of its seeds.
+    fn judge_study(
+        &self,
+        seeds: usize,
+        margin: f64,
+        stream: Stream,
+        loss: &dyn Fn(f64) -> f64,
+    ) -> Vec<Judged> {
         let tables: Vec<Vec<CrossedDifference>> = (0..self.languages)
             .map(|lang| {
                 let calmer = if lang == 0 { 1.0 } else { self.calmer };
-                self.table(seeds, calmer, stream.child(lang as u64), loss)
+                self.draw_table(seeds, calmer, stream.child(lang as u64), loss)
             })
             .collect();
         let study = SeedScatter::of(tables.iter().flatten());
@@ -119,7 +128,7 @@ impl Pattern {
     }
 
     /// Differences by seed, of which half of the variance is the noise of the shared baseline.
-    fn table(
+    fn draw_table(
         &self,
         seeds: usize,
         calmer: f64,
@@ -145,7 +154,7 @@ fn is_decided(row: &Judged) -> bool {
     matches!(row.verdict, Verdict::Better | Verdict::Worse)
 }
 
-/// How many rows are worse where each has its own variance alone, and Holm's correction.
+/// Returns how many rows are worse by each row's own variance and Holm's correction.
 fn worse_alone(rows: &[Judged]) -> usize {
     let t_value = |row: &Judged| {
         let seeds = row.difference.variance.seeds.expect("several seeds");

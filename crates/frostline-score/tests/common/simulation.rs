@@ -8,7 +8,7 @@ use frostline_score::{CrossedDifference, Judged, Scored, SeedScatter, Stratum, V
 /// The margin of equivalence in all simulated studies.
 pub const MARGIN: f64 = 0.005;
 
-/// What a kind of study looks like.
+/// The parameters of a kind of study.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub name: &'static str,
@@ -22,7 +22,7 @@ pub struct Setting {
     pub seed_effect: f64,
     /// Policies that are compared with the same baseline.
     pub policies: usize,
-    /// The share of all sentences that every seed draws anew to be scored on; 0 where all seeds have the same.
+    /// The share of all sentences that every seed draws for scoring; 0 if all seeds share the same sentences.
     pub drawn: f64,
 }
 
@@ -61,7 +61,7 @@ pub fn simulate(setting: &Setting, studies: u32, resamples: u32) -> Rates {
     let (mut seeds, mut sentences) = (0.0, 0.0);
     let share = |is: bool| f64::from(u8::from(is)) / f64::from(studies);
     for number in 0..u64::from(studies) {
-        let rows = study(setting, 0.0, stream.child(0).child(number), resamples);
+        let rows = judge_study(setting, 0.0, stream.child(0).child(number), resamples);
         let decided = |row: &Judged| matches!(row.verdict, Verdict::Better | Verdict::Worse);
         rates.false_positives += share(rows.iter().any(decided));
         rates.coverage += share(rows.iter().all(|row| row.interval[0] <= 0.0 && row.interval[1] >= 0.0));
@@ -70,7 +70,7 @@ pub fn simulate(setting: &Setting, studies: u32, resamples: u32) -> Rates {
             seeds += parts.seeds.map_or(0.0, |all| all - parts.interaction);
             sentences += parts.sentences;
         }
-        let rows = study(setting, MARGIN, stream.child(1).child(number), resamples);
+        let rows = judge_study(setting, MARGIN, stream.child(1).child(number), resamples);
         assert!(rows.iter().all(|row| row.difference.seeds() > 1 || row.verdict == Verdict::Undecided));
         rates.false_equivalents += share(rows.iter().any(|row| row.within_margin));
     }
@@ -78,12 +78,12 @@ pub fn simulate(setting: &Setting, studies: u32, resamples: u32) -> Rates {
     rates
 }
 
-/// The verdicts of one study. The true difference of every policy is `gain`.
-fn study(setting: &Setting, gain: f64, stream: Stream, resamples: u32) -> Vec<Judged> {
+/// Returns the verdicts of one study. The true difference of every policy is `gain`.
+fn judge_study(setting: &Setting, gain: f64, stream: Stream, resamples: u32) -> Vec<Judged> {
     let rows = (0..setting.policies as u64).map(|policy| {
         let stratum = if setting.drawn > 0.0 {
             let all = Setting { sentences: (setting.sentences as f64 / setting.drawn) as usize, ..*setting };
-            let (words, gains) = gains(&all, gain, stream, policy);
+            let (words, gains) = draw_gains(&all, gain, stream, policy);
             let scored = |seed: usize| {
                 let order = stream.child(0).child(seed as u64).permutation(all.sentences);
                 let own = &order[..setting.sentences];
@@ -94,7 +94,7 @@ fn study(setting: &Setting, gain: f64, stream: Stream, resamples: u32) -> Vec<Ju
             let scored = (0..setting.seeds).map(scored).collect();
             Stratum::partly_crossed(scored).map(|stratum| stratum.with_overlap(setting.drawn))
         } else {
-            let (words, gains) = gains(setting, gain, stream, policy);
+            let (words, gains) = draw_gains(setting, gain, stream, policy);
             Stratum::new(words, &gains)
         };
         CrossedDifference::of(&[stratum.expect("a stratum")], resamples, 0).expect("a comparison")
@@ -102,18 +102,18 @@ fn study(setting: &Setting, gain: f64, stream: Stream, resamples: u32) -> Vec<Ju
     judge(rows.collect(), SeedScatter::default(), MARGIN)
 }
 
-/// The words of sentences, and the gains of a policy over the baseline, seed by seed.
-fn gains(setting: &Setting, gain: f64, stream: Stream, policy: u64) -> (Vec<u32>, Vec<Vec<f64>>) {
+/// Returns the words of sentences, and the gains of a policy over the baseline, seed by seed.
+fn draw_gains(setting: &Setting, gain: f64, stream: Stream, policy: u64) -> (Vec<u32>, Vec<Vec<f64>>) {
     let words: Vec<u32> =
-        (0..setting.sentences as u64).map(|at| length(setting, stream.child(0), at)).collect();
-    let baseline = wrong(setting, setting.errors + gain, &words, stream.child(1));
-    let other = wrong(setting, setting.errors, &words, stream.child(2 + policy));
+        (0..setting.sentences as u64).map(|at| sentence_length(setting, stream.child(0), at)).collect();
+    let baseline = draw_errors(setting, setting.errors + gain, &words, stream.child(1));
+    let other = draw_errors(setting, setting.errors, &words, stream.child(2 + policy));
     let of_seed = |(b, a): (&Vec<f64>, &Vec<f64>)| b.iter().zip(a).map(|(b, a)| b - a).collect();
     let gains = baseline.iter().zip(&other).map(of_seed).collect();
     (words, gains)
 }
 
-fn length(setting: &Setting, stream: Stream, at: u64) -> u32 {
+fn sentence_length(setting: &Setting, stream: Stream, at: u64) -> u32 {
     if setting.lengths == 0.0 {
         return 1;
     }
@@ -122,7 +122,7 @@ fn length(setting: &Setting, stream: Stream, at: u64) -> u32 {
 
 /// Words that only this policy has wrong, by seed and sentence. A sentence's factor is exponential with mean 1 and the
 /// same for all seeds.
-fn wrong(setting: &Setting, rate: f64, words: &[u32], stream: Stream) -> Vec<Vec<f64>> {
+fn draw_errors(setting: &Setting, rate: f64, words: &[u32], stream: Stream) -> Vec<Vec<f64>> {
     // Half of the difficulty is the sentence's; a sentence of one word may be wrong at most once.
     let factor = |at: usize| match setting.lengths {
         0.0 => 2.0 * stream.child(0).unit(at as u64),

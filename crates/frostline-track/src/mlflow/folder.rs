@@ -7,14 +7,14 @@ use std::time::SystemTime;
 
 use serde_json::json;
 
-use super::{NAME_TAG, RUN_TAG, status};
-use crate::run::milliseconds;
+use super::{NAME_TAG, RUN_TAG, run_status};
+use crate::run::unix_milliseconds;
 use crate::{Ending, Point, Run, TrackError, Tracker};
 
-/// Writes a folder `mlruns` as MLflow's file store does, for machines that reach no server.
+/// Writes a folder `mlruns` in the format of MLflow's file store, for machines without access to a server.
 ///
-/// `mlflow ui --backend-store-uri FOLDER` shows it; from MLflow 3.7 on with `MLFLOW_ALLOW_FILE_STORE=true`, or after
-/// `mlflow migrate-filestore` into a database. A run that goes on is the same run, with its values added.
+/// `mlflow ui --backend-store-uri FOLDER` shows it; from MLflow 3.7 on with `MLFLOW_ALLOW_FILE_STORE=true`, or
+/// after `mlflow migrate-filestore` into a database. A resumed run stays the same run and gets more values.
 #[derive(Debug)]
 pub struct MlflowFolder {
     folder: PathBuf,
@@ -36,8 +36,8 @@ impl MlflowFolder {
         Self { folder: folder.into(), runs: HashMap::new() }
     }
 
-    /// The folder of an experiment, which is made where it is missing.
-    fn experiment(&self, name: &str, now: i64) -> Result<(String, PathBuf), TrackError> {
+    /// Returns the folder of an experiment, which is made if it is missing.
+    fn experiment_folder(&self, name: &str, now: i64) -> Result<(String, PathBuf), TrackError> {
         // MLflow's own ids are numbers too, made of a clock.
         let id = format!("{:010}", crc32fast::hash(name.as_bytes()));
         let folder = self.folder.join(&id);
@@ -64,8 +64,8 @@ impl Tracker for MlflowFolder {
     }
 
     fn start(&mut self, run: &Run) -> Result<(), TrackError> {
-        let now = milliseconds(run.started);
-        let (experiment, folder) = self.experiment(&run.experiment, now)?;
+        let now = unix_milliseconds(run.started);
+        let (experiment, folder) = self.experiment_folder(&run.experiment, now)?;
         // MLflow's ids have 32 hexadecimal digits.
         let id: String = run.id.chars().cycle().take(32).collect();
         let folder = folder.join(&id);
@@ -103,7 +103,7 @@ impl Tracker for MlflowFolder {
 
     fn log(&mut self, run: &str, point: &Point) -> Result<(), TrackError> {
         let Some(run) = self.runs.get_mut(run) else { return Ok(()) };
-        let time = milliseconds(point.time);
+        let time = unix_milliseconds(point.time);
         for (name, value) in &point.values {
             let lines = run.waiting.entry(name.clone()).or_default();
             *lines += &format!("{time} {value} {}\n", point.step);
@@ -114,8 +114,8 @@ impl Tracker for MlflowFolder {
     fn end(&mut self, run: &str, at: SystemTime, ending: Ending) -> Result<(), TrackError> {
         let Some(mut run) = self.runs.remove(run) else { return Ok(()) };
         run.flush()?;
-        run.meta["end_time"] = milliseconds(at).into();
-        run.meta["status"] = status(ending).1.into();
+        run.meta["end_time"] = unix_milliseconds(at).into();
+        run.meta["status"] = run_status(ending).1.into();
         run.write_meta()
     }
 
@@ -153,13 +153,13 @@ mod tests {
     use crate::tests::{end, point, run};
 
     /// All files below a folder with their text, its own path replaced.
-    fn files(folder: &Path, top: &Path, found: &mut Vec<String>) {
+    fn collect_files(folder: &Path, top: &Path, found: &mut Vec<String>) {
         let mut entries: Vec<PathBuf> =
             std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path()).collect();
         entries.sort();
         for path in entries {
             if path.is_dir() {
-                files(&path, top, found);
+                collect_files(&path, top, found);
             } else {
                 let name = path.strip_prefix(top).expect("below it").display();
                 let text = std::fs::read_to_string(&path).expect("text");
@@ -181,7 +181,7 @@ mod tests {
             tracker.end(&run.id, end(), ending).expect("ended");
         }
         let mut found = Vec::new();
-        files(folder.path(), folder.path(), &mut found);
+        collect_files(folder.path(), folder.path(), &mut found);
         insta::assert_snapshot!(found.join("\n"));
     }
 }

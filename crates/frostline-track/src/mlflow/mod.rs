@@ -15,11 +15,11 @@ use crate::Ending;
 /// The tag that MLflow shows as a run's name.
 const NAME_TAG: &str = "mlflow.runName";
 
-/// The tag by which a run that goes on is found again.
+/// The tag that identifies a resumed run.
 const RUN_TAG: &str = "frostline.run";
 
 /// MLflow's status of a run that ended: its name, and its number in the file store.
-const fn status(ending: Ending) -> (&'static str, u8) {
+const fn run_status(ending: Ending) -> (&'static str, u8) {
     match ending {
         Ending::Finished => ("FINISHED", 3),
         Ending::Failed => ("FAILED", 4),

@@ -9,23 +9,24 @@ use serde_json::{Value, json};
 use ureq::http::Uri;
 
 use super::unsent::{self, Unsent, Waiting};
-use super::{NAME_TAG, RUN_TAG, status};
-use crate::run::milliseconds;
+use super::{NAME_TAG, RUN_TAG, run_status};
+use crate::run::unix_milliseconds;
 use crate::{Ending, Point, Run, TrackError, Tracker};
 
-/// What one request may take.
+/// Time limit of one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Metrics of one request, and parameters: MLflow's own limits.
 const METRICS: usize = 1000;
 const PARAMETERS: usize = 100;
 /// Characters of a parameter's value.
 const LONGEST: usize = 6000;
-/// What waits in memory for a server that does not answer; at one a second for each of eight runs, some three hours.
+/// Maximum number of values that wait in memory for a server that does not answer: about three hours for eight
+/// runs with one value per second each.
 const MOST_WAITING: usize = 100_000;
 
 /// The time for which one flush sends; the rest waits for the next.
 const BUDGET: Duration = Duration::from_secs(5);
-/// What is read of an answer.
+/// Maximum size of an answer that is read.
 ///
 /// # Units
 /// Bytes.
@@ -33,23 +34,23 @@ const MOST_ANSWER: u64 = 1 << 20;
 /// Characters of an id of the server.
 const LONGEST_ID: usize = 64;
 
-/// How the server knows who writes.
+/// The credentials for the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Credentials {
-    /// It does not ask.
+    /// The server needs no credentials.
     #[default]
     None,
     /// The header `Authorization`.
     Header {
         /// The header as it is sent.
         text: String,
-        /// What it was made from, for messages: the names of variables.
+        /// The names of the variables, for messages.
         from: String,
     },
 }
 
 impl Credentials {
-    /// As MLflow's own clients take them from the environment: `MLFLOW_TRACKING_TOKEN`, or
+    /// Reads the credentials from the environment like MLflow's own clients: `MLFLOW_TRACKING_TOKEN`, or
     /// `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`.
     #[must_use]
     pub fn from_environment() -> Self {
@@ -66,7 +67,7 @@ impl Credentials {
         basic().or_else(token).unwrap_or_default()
     }
 
-    /// A name and a password, as HTTP's scheme Basic sends them.
+    /// Returns a name and a password, as HTTP's scheme Basic sends them.
     #[must_use]
     pub fn basic(name: &str, password: &str) -> Self {
         use base64::Engine as _;
@@ -74,10 +75,11 @@ impl Credentials {
         Self::Header { text: format!("Basic {text}"), from: "MLFLOW_TRACKING_PASSWORD".into() }
     }
 
-    /// Checks that they can be sent to a server: over an encrypted connection, or one that does not leave this machine.
+    /// Checks that the credentials can be sent to a server: over an encrypted connection, or within this
+    /// machine.
     ///
     /// # Errors
-    /// Names what would be sent for others to read, and what to do.
+    /// If they would be sent unencrypted. The error names the variables and the next step.
     pub fn check(&self, url: &str) -> Result<(), TrackError> {
         match self {
             Self::Header { from, .. } if !url.starts_with("https://") && !is_this_machine(url) => {
@@ -92,7 +94,7 @@ impl Credentials {
     }
 }
 
-/// Whether a connection to this address stays on this machine.
+/// Returns whether a connection to this address stays on this machine.
 fn is_this_machine(url: &str) -> bool {
     let Some(host) = url.parse::<Uri>().ok().and_then(|uri| uri.host().map(String::from)) else {
         return false;
@@ -103,10 +105,10 @@ fn is_this_machine(url: &str) -> bool {
 
 /// Sends runs to an MLflow server.
 ///
-/// Everything waits until [`Tracker::flush`] sends it, in order; what the server did not take waits on, so that a server
-/// may be away for a while. A run that goes on is found by its id and is the same run. What is left at the end, or does not
-/// fit into memory, can be kept in a folder ([`MlflowServer::keep_unsent_in`]) and sent later
-/// ([`MlflowServer::read_unsent`]).
+/// Values wait until [`Tracker::flush`] sends them, in order. Values that the server did not accept keep
+/// waiting, so that a server may be unreachable for a while. A resumed run is found by its id and stays the
+/// same run. Values that are left at the end, or do not fit into memory, can be kept in a folder
+/// ([`MlflowServer::keep_unsent_in`]) and sent later ([`MlflowServer::read_unsent`]).
 #[derive(Debug)]
 pub struct MlflowServer {
     url: String,
@@ -120,11 +122,11 @@ pub struct MlflowServer {
     runs: HashMap<String, String>,
     /// The runs that have begun and have not ended, as far as was sent.
     begun: HashMap<String, Run>,
-    /// What is kept already, or lost where there is no folder.
+    /// Values that are already kept, or lost if there is no folder.
     left: Left,
 }
 
-/// What was not sent.
+/// Values that were not sent.
 #[derive(Clone, Debug, Default)]
 struct Left {
     runs: BTreeSet<String>,
@@ -134,15 +136,16 @@ struct Left {
 impl Left {
     fn add(&mut self, waiting: &Waiting) {
         self.runs.insert(waiting.run().into());
-        self.values += waiting.values();
+        self.values += waiting.count_values();
     }
 }
 
 /// Why a request failed.
 enum Failure {
-    /// The server did not answer, could not, or is no MLflow server: the same may succeed later, or elsewhere.
+    /// The server did not answer, failed, or is no MLflow server: the same request may succeed later, or on
+    /// another server.
     Away(String),
-    /// It does not want this, and will not later.
+    /// The server rejects the request permanently.
     Refused(String),
 }
 
@@ -175,7 +178,7 @@ impl MlflowServer {
         })
     }
 
-    /// Keeps what is not sent in this folder. Messages name the `command` that sends it.
+    /// Keeps unsent values in this folder. Messages name the `command` that sends them.
     #[must_use]
     pub fn keep_unsent_in(mut self, folder: PathBuf, command: String) -> Self {
         self.unsent = Some(Unsent { folder, command });
@@ -189,8 +192,8 @@ impl MlflowServer {
         self
     }
 
-    /// Takes what was kept in a file, to be sent with the next flush. Returns the number of runs, of values, and of lines
-    /// that are damaged and left out.
+    /// Reads the values kept in a file, to send them with the next flush. Returns the numbers of runs, of
+    /// values, and of damaged lines, which are skipped.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -202,8 +205,8 @@ impl MlflowServer {
         Ok((counted.runs.len(), counted.values, damaged))
     }
 
-    /// Sends what waits, in order, until all is sent, the server fails, or the time is over.
-    fn send(&mut self, until: Instant) -> Result<(), TrackError> {
+    /// Sends the waiting items in order, until all are sent, the server fails, or the time is over.
+    fn send_waiting(&mut self, until: Instant) -> Result<(), TrackError> {
         let mut refused = None;
         while !self.offline && !self.waiting.is_empty() && Instant::now() < until {
             let sent = match self.send_first() {
@@ -236,14 +239,14 @@ impl MlflowServer {
             let is_first = lines.last().is_none_or(|(last, _)| *last != run);
             if let (true, Some(begun)) = (is_first && !matches!(one, Waiting::Start(_)), self.begun.get(run))
             {
-                lines.push((run, unsent::line(&Waiting::Start(Box::new(begun.clone())))));
+                lines.push((run, unsent::waiting_line(&Waiting::Start(Box::new(begun.clone())))));
             }
-            lines.push((run, unsent::line(one)));
+            lines.push((run, unsent::waiting_line(one)));
         }
-        Ok(unsent.keep(lines.into_iter())?)
+        Ok(unsent.keep_unsent(lines.into_iter())?)
     }
 
-    /// Sends what is first; what can be sent with it too. Returns how many that were.
+    /// Sends the first waiting item, with all items that fit into the same request. Returns their number.
     fn send_first(&mut self) -> Result<usize, Failure> {
         match &self.waiting[0] {
             Waiting::Start(run) => {
@@ -259,11 +262,11 @@ impl MlflowServer {
                     if *of != run || metrics.len() + point.values.len() > METRICS {
                         break;
                     }
-                    metrics.extend(point.values.iter().map(|(key, value)| metric(key, *value, point)));
+                    metrics.extend(point.values.iter().map(|(key, value)| metric_json(key, *value, point)));
                     count += 1;
                 }
                 if let Some(id) = self.id_of(&run)? {
-                    self.post("runs/log-batch", &json!({ "run_id": id, "metrics": metrics }))?;
+                    self.post_json("runs/log-batch", &json!({ "run_id": id, "metrics": metrics }))?;
                 }
                 Ok(count.max(1))
             }
@@ -271,9 +274,9 @@ impl MlflowServer {
                 let (run, at, ending) = (run.clone(), *at, *ending);
                 if let Some(id) = self.id_of(&run)? {
                     let body = json!({
-                        "run_id": id, "status": status(ending).0, "end_time": milliseconds(at),
+                        "run_id": id, "status": run_status(ending).0, "end_time": unix_milliseconds(at),
                     });
-                    self.post("runs/update", &body)?;
+                    self.post_json("runs/update", &body)?;
                 }
                 self.begun.remove(&run);
                 Ok(1)
@@ -290,24 +293,24 @@ impl MlflowServer {
         self.find_or_start(&run).map(Some)
     }
 
-    /// The server's id of a run, which is made if the server has none of it.
+    /// Returns the server's id of a run, which is created if the server does not have it.
     fn find_or_start(&mut self, run: &Run) -> Result<String, Failure> {
-        let experiment = self.experiment(&run.experiment)?;
+        let experiment = self.experiment_id(&run.experiment)?;
         let wanted = json!({
             "experiment_ids": [experiment],
             "filter": format!("tags.`{RUN_TAG}` = '{}'", run.id),
             "max_results": 1,
         });
-        let found = self.post("runs/search", &wanted)?;
+        let found = self.post_json("runs/search", &wanted)?;
         let id = match found.get("runs").and_then(|runs| runs.get(0)) {
             Some(found) => {
                 let tags = found["data"]["tags"].as_array();
                 let is_ours = |tag: &Value| tag["key"] == RUN_TAG && tag["value"] == *run.id;
                 if !tags.is_some_and(|tags| tags.iter().any(is_ours)) {
-                    return Err(unusable("runs/search", "with a run of somebody else"));
+                    return Err(unusable_answer("runs/search", "with another run"));
                 }
                 let id = id_in("runs/search", &found["info"]["run_id"])?;
-                self.post("runs/update", &json!({ "run_id": id, "status": "RUNNING" }))?;
+                self.post_json("runs/update", &json!({ "run_id": id, "status": "RUNNING" }))?;
                 id
             }
             None => {
@@ -315,17 +318,18 @@ impl MlflowServer {
                 let body = json!({
                     "experiment_id": experiment,
                     "run_name": run.name,
-                    "start_time": milliseconds(run.started),
+                    "start_time": unix_milliseconds(run.started),
                     "tags": [tag(NAME_TAG, &run.name), tag(RUN_TAG, &run.id)],
                 });
-                let made = self.post("runs/create", &body)?;
+                let made = self.post_json("runs/create", &body)?;
                 id_in("runs/create", &made["run"]["info"]["run_id"])?
             }
         };
         if self.runs.iter().any(|(other, known)| *other != run.id && *known == id) {
-            return Err(unusable("runs/create", "with the id of another run"));
+            return Err(unusable_answer("runs/create", "with the id of another run"));
         }
-        // Of a run that was there, too: the server may have failed before it had all of them. It takes the same ones again.
+        // Send them for an existing run too: the server may have failed before it received all of them. It
+        // accepts repeated parameters.
         for parameters in run.parameters.chunks(PARAMETERS) {
             let params: Vec<Value> = parameters
                 .iter()
@@ -334,27 +338,27 @@ impl MlflowServer {
                     json!({ "key": parameter.name, "value": value })
                 })
                 .collect();
-            self.post("runs/log-batch", &json!({ "run_id": id, "params": params }))?;
+            self.post_json("runs/log-batch", &json!({ "run_id": id, "params": params }))?;
         }
         self.runs.insert(run.id.clone(), id.clone());
         self.begun.insert(run.id.clone(), run.clone());
         Ok(id)
     }
 
-    /// The id of an experiment, which is made where the server has none of that name.
-    fn experiment(&mut self, name: &str) -> Result<String, Failure> {
+    /// Returns the id of an experiment, which is created if the server does not have it.
+    fn experiment_id(&mut self, name: &str) -> Result<String, Failure> {
         if let Some(id) = self.experiments.get(name) {
             return Ok(id.clone());
         }
         let filter = format!("name = '{}'", name.replace('\'', "\\'"));
-        let found = self.post("experiments/search", &json!({ "filter": filter, "max_results": 1 }))?;
+        let found = self.post_json("experiments/search", &json!({ "filter": filter, "max_results": 1 }))?;
         let id = match found.get("experiments").and_then(|experiments| experiments.get(0)) {
             Some(found) if found["name"] != name => {
-                return Err(unusable("experiments/search", "with another experiment"));
+                return Err(unusable_answer("experiments/search", "with another experiment"));
             }
             Some(found) => id_in("experiments/search", &found["experiment_id"])?,
             None => {
-                let made = self.post("experiments/create", &json!({ "name": name }))?;
+                let made = self.post_json("experiments/create", &json!({ "name": name }))?;
                 id_in("experiments/create", &made["experiment_id"])?
             }
         };
@@ -362,7 +366,7 @@ impl MlflowServer {
         Ok(id)
     }
 
-    fn post(&self, what: &str, body: &Value) -> Result<Value, Failure> {
+    fn post_json(&self, what: &str, body: &Value) -> Result<Value, Failure> {
         let mut request = self
             .agent
             .post(format!("{}/api/2.0/mlflow/{what}", self.url))
@@ -374,12 +378,12 @@ impl MlflowServer {
         let mut answer = request.send(body.to_string()).map_err(away)?;
         let code = answer.status();
         if code.is_redirection() {
-            return Err(unusable(what, &format!("with {code}, as by a page to log in")));
+            return Err(unusable_answer(what, &format!("with {code}, as by a page to log in")));
         }
         let text = answer.body_mut().with_config().limit(MOST_ANSWER).read_to_string().map_err(away)?;
         let read: Option<Value> = serde_json::from_str(&text).ok().filter(Value::is_object);
         if code.is_success() {
-            return read.ok_or_else(|| unusable(what, "without JSON, as by a page to log in"));
+            return read.ok_or_else(|| unusable_answer(what, "without JSON, as by a page to log in"));
         }
         let said = read.as_ref().and_then(|read| read["message"].as_str()).unwrap_or(text.trim());
         let said: String = said.chars().take(200).collect();
@@ -399,24 +403,24 @@ impl MlflowServer {
     }
 }
 
-/// An answer that no MLflow server gives.
-fn unusable(what: &str, how: &str) -> Failure {
+/// Returns an answer that no MLflow server gives.
+fn unusable_answer(what: &str, how: &str) -> Failure {
     Failure::Away(format!("`{what}` was answered {how}; is this the address of an MLflow server?"))
 }
 
-/// An id in an answer.
+/// Returns an id in an answer.
 fn id_in(what: &str, id: &Value) -> Result<String, Failure> {
     let is_id = |id: &&str| {
         (1..=LONGEST_ID).contains(&id.len())
             && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     };
     let id = id.as_str().filter(is_id);
-    id.map(String::from).ok_or_else(|| unusable(what, "without an id"))
+    id.map(String::from).ok_or_else(|| unusable_answer(what, "without an id"))
 }
 
-fn metric(key: &str, value: f64, point: &Point) -> Value {
+fn metric_json(key: &str, value: f64, point: &Point) -> Value {
     json!({
-        "key": key, "value": unsent::number(value), "timestamp": milliseconds(point.time), "step": point.step,
+        "key": key, "value": unsent::json_number(value), "timestamp": unix_milliseconds(point.time), "step": point.step,
     })
 }
 
@@ -442,11 +446,11 @@ impl Tracker for MlflowServer {
     }
 
     fn flush(&mut self) -> Result<(), TrackError> {
-        self.send(Instant::now() + BUDGET)
+        self.send_waiting(Instant::now() + BUDGET)
     }
 
     fn finish(&mut self, until: Instant) -> Result<(), TrackError> {
-        let sent = self.send(until);
+        let sent = self.send_waiting(until);
         if !self.waiting.is_empty() {
             self.set_aside()?;
         }

@@ -1,4 +1,5 @@
-//! What waits for a server, and what it did not take: runs and their values as JSON lines in a folder, one file per run, until they are sent.
+//! Values that wait for a server, or that it did not accept: runs and their values as JSON lines in a folder,
+//! one file per run, until they are sent.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use frostline_files::FileError;
 use serde_json::{Value, json};
 
-use crate::run::milliseconds;
+use crate::run::unix_milliseconds;
 use crate::{Ending, Parameter, Point, Run};
 
 /// The largest file that is read.
@@ -16,7 +17,7 @@ use crate::{Ending, Parameter, Point, Run};
 /// Bytes.
 const MOST_READ: u64 = 1 << 30;
 
-/// What waits for the server.
+/// An item that waits for the server.
 #[derive(Clone, Debug)]
 pub(super) enum Waiting {
     /// A run begins.
@@ -36,23 +37,26 @@ impl Waiting {
         }
     }
 
-    /// The number of its values.
-    pub(super) fn values(&self) -> usize {
+    /// Returns the number of its values.
+    pub(super) fn count_values(&self) -> usize {
         if let Self::Point(_, point) = self { point.values.len() } else { 0 }
     }
 }
 
-/// The folder for what could not be sent.
+/// The folder for unsent values.
 #[derive(Clone, Debug)]
 pub(super) struct Unsent {
     pub(super) folder: PathBuf,
-    /// What sends it, for messages.
+    /// The command that sends them, for messages.
     pub(super) command: String,
 }
 
 impl Unsent {
     /// Adds to the files of the runs that these belong to.
-    pub(super) fn keep<'a>(&self, all: impl Iterator<Item = (&'a str, String)>) -> Result<(), FileError> {
+    pub(super) fn keep_unsent<'a>(
+        &self,
+        all: impl Iterator<Item = (&'a str, String)>,
+    ) -> Result<(), FileError> {
         frostline_files::create_own_folder(&self.folder)?;
         let mut files: Vec<(&str, String)> = Vec::new();
         for (run, line) in all {
@@ -71,33 +75,34 @@ impl Unsent {
     }
 }
 
-/// The line of something that waits.
-pub(super) fn line(waiting: &Waiting) -> String {
+/// Returns the line of something that waits.
+pub(super) fn waiting_line(waiting: &Waiting) -> String {
     let value = match waiting {
         Waiting::Start(run) => {
             let parameters =
                 run.parameters.iter().map(|parameter| json!([parameter.name, parameter.value.text()]));
             json!({ "start": {
-                "id": run.id, "name": run.name, "experiment": run.experiment, "started_ms": milliseconds(run.started),
+                "id": run.id, "name": run.name, "experiment": run.experiment, "started_ms": unix_milliseconds(run.started),
                 "parameters": parameters.collect::<Vec<_>>(),
             }})
         }
         Waiting::Point(run, point) => {
-            let value = |(name, value): &(Cow<'static, str>, f64)| json!([name, number(*value)]);
+            let value = |(name, value): &(Cow<'static, str>, f64)| json!([name, json_number(*value)]);
             let values: Vec<Value> = point.values.iter().map(value).collect();
             json!({ "point": {
-                "run": run, "step": point.step, "time_ms": milliseconds(point.time), "values": values,
+                "run": run, "step": point.step, "time_ms": unix_milliseconds(point.time), "values": values,
             }})
         }
         Waiting::End(run, at, ending) => {
-            json!({ "end": { "run": run, "at_ms": milliseconds(*at), "ending": format!("{ending:?}") } })
+            json!({ "end": { "run": run, "at_ms": unix_milliseconds(*at), "ending": format!("{ending:?}") } })
         }
     };
     format!("{value}\n")
 }
 
-/// A number as JSON; those that JSON does not have as their names, which MLflow takes too.
-pub(super) fn number(value: f64) -> Value {
+/// Returns a number as JSON; numbers that JSON cannot express are returned as their names, which MLflow
+/// accepts.
+pub(super) fn json_number(value: f64) -> Value {
     match value {
         value if value.is_nan() => "NaN".into(),
         f64::INFINITY => "Infinity".into(),
@@ -106,7 +111,7 @@ pub(super) fn number(value: f64) -> Value {
     }
 }
 
-/// What a file of unsent lines has. A line that is damaged is left out, and counted.
+/// Reads a file of unsent lines. Damaged lines are skipped and counted.
 pub(super) fn read(file: &Path) -> Result<(Vec<Waiting>, usize), FileError> {
     let text = frostline_files::read_text(file, MOST_READ)?;
     let all: Vec<Waiting> = text.lines().filter_map(parse).collect();
@@ -117,7 +122,7 @@ pub(super) fn read(file: &Path) -> Result<(Vec<Waiting>, usize), FileError> {
 /// The most letters and digits of a run's id.
 const MOST_ID: usize = 64;
 
-/// Whether this is the id of a run, as [`Run::id`] describes it.
+/// Returns whether this is the id of a run, as [`Run::id`] describes it.
 fn is_id(id: &str) -> bool {
     (1..=MOST_ID).contains(&id.len())
         && id.bytes().all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit())
@@ -127,7 +132,7 @@ fn parse(line: &str) -> Option<Waiting> {
     let value: Value = serde_json::from_str(line).ok()?;
     let text = |value: &Value| value.as_str().map(String::from);
     let time = |value: &Value| UNIX_EPOCH.checked_add(Duration::from_millis(value.as_u64()?));
-    // It becomes part of a file's name and of a search on the server.
+    // The id becomes part of a file name and of a search on the server.
     let id = |value: &Value| text(value).filter(|id| is_id(id));
     let (kind, of) = value.as_object()?.iter().next()?;
     Some(match kind.as_str() {
@@ -171,10 +176,10 @@ mod tests {
             let ended = Waiting::End(id.into(), end(), Ending::Stopped);
             let started = Waiting::Start(Box::new(Run { id: id.into(), ..run(0) }));
             for waiting in [ended, started, Waiting::Point(id.into(), point(1, 0.5))] {
-                assert!(parse(&line(&waiting)).is_none(), "{id:?}");
+                assert!(parse(&waiting_line(&waiting)).is_none(), "{id:?}");
             }
         }
-        assert!(parse(&line(&Waiting::End("0a".into(), end(), Ending::Stopped))).is_some());
+        assert!(parse(&waiting_line(&Waiting::End("0a".into(), end(), Ending::Stopped))).is_some());
     }
 
     #[test]
@@ -189,11 +194,13 @@ mod tests {
             Waiting::Point(id.clone(), point(7, f64::NEG_INFINITY)),
             Waiting::End(id.clone(), end(), Ending::Stopped),
         ];
-        let lines: Vec<String> = all.iter().map(line).collect();
-        unsent.keep(lines.iter().map(|line| (id.as_str(), line.clone()))).expect("kept");
-        unsent.keep([(id.as_str(), "{\"start\":{}}\ndamaged\n".to_string())].into_iter()).expect("kept");
+        let lines: Vec<String> = all.iter().map(waiting_line).collect();
+        unsent.keep_unsent(lines.iter().map(|line| (id.as_str(), line.clone()))).expect("kept");
+        unsent
+            .keep_unsent([(id.as_str(), "{\"start\":{}}\ndamaged\n".to_string())].into_iter())
+            .expect("kept");
         let (found, damaged) = read(&unsent.folder.join(format!("{id}.jsonl"))).expect("read");
         assert_eq!(damaged, 2);
-        assert_eq!(found.iter().map(line).collect::<Vec<_>>(), lines);
+        assert_eq!(found.iter().map(waiting_line).collect::<Vec<_>>(), lines);
     }
 }

@@ -14,12 +14,12 @@ use self::proto::{
     SessionStart, Shape, Summary, SummaryValue, Tensor, What,
 };
 use crate::name::folder_name;
-use crate::run::seconds;
+use crate::run::unix_seconds;
 use crate::{Ending, Point, Run, TrackError, Tracker, Value};
 
 /// Writes a folder for `tensorboard --logdir`: one folder for each run, named by the run's name and the start of its id.
 ///
-/// A run that goes on writes a further file, which tells TensorBoard from which step.
+/// A resumed run writes another file, which contains its first step for TensorBoard.
 #[derive(Debug)]
 pub struct TensorBoard {
     folder: PathBuf,
@@ -42,17 +42,19 @@ impl Tracker for TensorBoard {
     fn start(&mut self, run: &Run) -> Result<(), TrackError> {
         let folder = self.folder.join(folder_name(run));
         frostline_files::create_folder(&folder)?;
-        let mut file = EventFile::begin(&folder, run.started)?;
-        let at = seconds(run.started);
+        let mut file = EventFile::begin_file(&folder, run.started)?;
+        let at = unix_seconds(run.started);
         file.add(at, 0, What::FileVersion("brain.Event:2".into()));
         file.add(at, run.step, What::SessionLog(SessionLog { status: 1 }));
         let compared = run.parameters.iter().filter(|parameter| parameter.compared);
         let start = SessionStart {
-            hparams: compared.map(|parameter| (parameter.name.clone(), hparam(&parameter.value))).collect(),
+            hparams: compared
+                .map(|parameter| (parameter.name.clone(), hparam_value(&parameter.value)))
+                .collect(),
             group_name: String::new(),
             start_time_secs: at,
         };
-        file.add(at, 0, session("_hparams_/session_start_info", Session::Start(start)));
+        file.add(at, 0, session_summary("_hparams_/session_start_info", Session::Start(start)));
         file.flush()?;
         self.runs.insert(run.id.clone(), file);
         Ok(())
@@ -60,8 +62,8 @@ impl Tracker for TensorBoard {
 
     fn log(&mut self, run: &str, point: &Point) -> Result<(), TrackError> {
         if let Some(file) = self.runs.get_mut(run) {
-            let value = point.values.iter().map(|(tag, value)| scalar(tag, *value)).collect();
-            file.add(seconds(point.time), point.step, What::Summary(Summary { value }));
+            let value = point.values.iter().map(|(tag, value)| scalar_summary(tag, *value)).collect();
+            file.add(unix_seconds(point.time), point.step, What::Summary(Summary { value }));
         }
         Ok(())
     }
@@ -73,8 +75,8 @@ impl Tracker for TensorBoard {
             Ending::Failed => 2,
             Ending::Stopped => 0,
         };
-        let end = SessionEnd { status, end_time_secs: seconds(at) };
-        file.add(seconds(at), 0, session("_hparams_/session_end_info", Session::End(end)));
+        let end = SessionEnd { status, end_time_secs: unix_seconds(at) };
+        file.add(unix_seconds(at), 0, session_summary("_hparams_/session_end_info", Session::End(end)));
         file.flush()
     }
 
@@ -83,13 +85,13 @@ impl Tracker for TensorBoard {
     }
 }
 
-/// As PyTorch's `SummaryWriter` writes it, which every reader of event files knows.
-fn scalar(tag: &str, value: f64) -> SummaryValue {
+/// Returns a scalar in the form of PyTorch's `SummaryWriter`, which every reader of event files supports.
+fn scalar_summary(tag: &str, value: f64) -> SummaryValue {
     SummaryValue { tag: tag.into(), simple_value: Some(value as f32), tensor: None, metadata: None }
 }
 
-/// A summary without a value of its own, in whose metadata a part of the table of hyperparameters lies.
-fn session(tag: &str, session: Session) -> What {
+/// Returns a summary without a value, whose metadata contains a part of the table of hyperparameters.
+fn session_summary(tag: &str, session: Session) -> What {
     let content = Hparams { version: 0, session: Some(session) }.encode_to_vec();
     let plugin_data = Some(PluginData { plugin_name: "hparams".into(), content });
     let value = SummaryValue {
@@ -101,7 +103,7 @@ fn session(tag: &str, session: Session) -> What {
     What::Summary(Summary { value: vec![value] })
 }
 
-fn hparam(value: &Value) -> HparamValue {
+fn hparam_value(value: &Value) -> HparamValue {
     let kind = match value {
         Value::Bool(value) => HparamKind::Bool(*value),
         Value::Number(value) => HparamKind::Number(*value),
@@ -118,9 +120,9 @@ struct EventFile {
 }
 
 impl EventFile {
-    fn begin(folder: &Path, started: SystemTime) -> Result<Self, FileError> {
+    fn begin_file(folder: &Path, started: SystemTime) -> Result<Self, FileError> {
         // TensorBoard reads a run's files in the order of their names.
-        let at = (seconds(started) * 1e3) as u64;
+        let at = (unix_seconds(started) * 1e3) as u64;
         let name = format!("events.out.tfevents.{at:013}.{}", std::process::id());
         let path = folder.join(name);
         Ok(Self { file: frostline_files::append(&path)?, waiting: Vec::new() })
@@ -131,9 +133,9 @@ impl EventFile {
         let message = event.encode_to_vec();
         let length = (message.len() as u64).to_le_bytes();
         self.waiting.extend(length);
-        self.waiting.extend(masked(&length).to_le_bytes());
+        self.waiting.extend(masked_checksum(&length).to_le_bytes());
         self.waiting.extend(&message);
-        self.waiting.extend(masked(&message).to_le_bytes());
+        self.waiting.extend(masked_checksum(&message).to_le_bytes());
     }
 
     fn flush(&mut self) -> Result<(), TrackError> {
@@ -144,7 +146,7 @@ impl EventFile {
 }
 
 /// CRC-32C, rotated and shifted, as in `tensorflow/core/lib/hash/crc32c.h`.
-fn masked(bytes: &[u8]) -> u32 {
+fn masked_checksum(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
@@ -153,16 +155,16 @@ mod tests {
     use super::*;
     use crate::tests::{end, point, run};
 
-    /// The events of a file; its checksums must fit.
-    fn events(path: &Path) -> Vec<Event> {
+    /// Returns the events of a file; its checksums must fit.
+    fn read_events(path: &Path) -> Vec<Event> {
         let bytes = std::fs::read(path).expect("a file");
         let (mut rest, mut events) = (bytes.as_slice(), Vec::new());
         while let Some((head, after)) = rest.split_at_checked(12) {
             let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four"));
-            assert_eq!(number(&head[8..]), masked(&head[..8]));
+            assert_eq!(number(&head[8..]), masked_checksum(&head[..8]));
             let length = u64::from_le_bytes(head[..8].try_into().expect("eight")) as usize;
             let (message, after) = after.split_at(length);
-            assert_eq!(number(&after[..4]), masked(message));
+            assert_eq!(number(&after[..4]), masked_checksum(message));
             events.push(Event::decode(message).expect("an event"));
             rest = &after[4..];
         }
@@ -173,7 +175,7 @@ mod tests {
     #[test]
     fn masks_are_those_of_tensorflow() {
         // The first eight bytes of an event file as TensorFlow writes it: the length 24 and its checksum.
-        assert_eq!(masked(&24_u64.to_le_bytes()).to_le_bytes(), [0xa3, 0x7f, 0x4b, 0x22]);
+        assert_eq!(masked_checksum(&24_u64.to_le_bytes()).to_le_bytes(), [0xa3, 0x7f, 0x4b, 0x22]);
     }
 
     #[test]
@@ -186,16 +188,16 @@ mod tests {
             .map(|entry| entry.expect("a file").path())
             .next()
             .expect("one file");
-        assert_eq!(events(&file).len(), 3);
+        assert_eq!(read_events(&file).len(), 3);
         tracker.log("0123abcd0123abcd", &point(7, 0.5)).expect("logged");
         tracker.log("another", &point(7, 0.5)).expect("ignored");
         tracker.flush().expect("flushed");
-        let found = events(&file);
+        let found = read_events(&file);
         let Some(What::Summary(summary)) = &found[3].what else { panic!("no summary") };
         assert_eq!((found[3].step, summary.value[0].tag.as_str()), (7, "train/loss_nats"));
         assert_eq!(summary.value[0].simple_value, Some(0.5));
         tracker.end("0123abcd0123abcd", end(), Ending::Failed).expect("ended");
-        let Some(What::Summary(summary)) = &events(&file)[4].what else { panic!("no summary") };
+        let Some(What::Summary(summary)) = &read_events(&file)[4].what else { panic!("no summary") };
         let metadata = summary.value[0].metadata.as_ref().expect("metadata");
         let content = &metadata.plugin_data.as_ref().expect("a plugin's").content;
         let hparams = Hparams::decode(content.as_slice()).expect("the plugin's message");
@@ -209,7 +211,7 @@ mod tests {
         tracker.start(&run(40)).expect("started");
         let run = folder.path().join("en-first-2-s42-0123abcd");
         let file = std::fs::read_dir(run).expect("a folder").next().expect("one").expect("a file").path();
-        let found = events(&file);
+        let found = read_events(&file);
         assert_eq!((found[1].step, &found[1].what), (40, &Some(What::SessionLog(SessionLog { status: 1 }))));
         let Some(What::Summary(summary)) = &found[2].what else { panic!("no summary") };
         let metadata = summary.value[0].metadata.as_ref().expect("metadata");

@@ -23,7 +23,7 @@ pub(super) enum What {
     SessionLog(SessionLog),
 }
 
-/// `status` 1 tells that the run goes on from the event's step: what was logged beyond it no longer counts.
+/// `status` 1 means that the run continues from the event's step: later values no longer count.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct SessionLog {
     #[prost(int32, tag = "1")]

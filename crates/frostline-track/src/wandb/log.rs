@@ -1,11 +1,11 @@
-//! The log that holds a run's records: LevelDB's format of blocks, with the checksums of zlib and a header of its own.
+//! The log of a run's records: LevelDB's format of blocks, with the checksums of zlib and W&B's header.
 
 use std::path::Path;
 
 use frostline_files::{Appender, FileError};
 
 const BLOCK: usize = 32 << 10;
-/// Of each piece: its checksum, length and kind.
+/// Bytes of each piece's header: checksum, length and kind.
 const HEAD: usize = 7;
 /// `:W&B`, the magic number 0xBEE1, and version 0.
 const MAGIC: [u8; 7] = *b":W&B\xe1\xbe\0";
@@ -32,7 +32,7 @@ impl Log {
         loop {
             let room = BLOCK - self.length % BLOCK;
             if room < HEAD {
-                self.put(&[0; HEAD][..room]);
+                self.put_bytes(&[0; HEAD][..room]);
                 continue;
             }
             let (piece, after) = rest.split_at(rest.len().min(room - HEAD));
@@ -45,10 +45,10 @@ impl Log {
             let mut checksum = crc32fast::Hasher::new();
             checksum.update(&[kind]);
             checksum.update(piece);
-            self.put(&checksum.finalize().to_le_bytes());
-            self.put(&(piece.len() as u16).to_le_bytes());
-            self.put(&[kind]);
-            self.put(piece);
+            self.put_bytes(&checksum.finalize().to_le_bytes());
+            self.put_bytes(&(piece.len() as u16).to_le_bytes());
+            self.put_bytes(&[kind]);
+            self.put_bytes(piece);
             if after.is_empty() {
                 return;
             }
@@ -62,16 +62,16 @@ impl Log {
         Ok(())
     }
 
-    fn put(&mut self, bytes: &[u8]) {
+    fn put_bytes(&mut self, bytes: &[u8]) {
         self.waiting.extend(bytes);
         self.length += bytes.len();
     }
 }
 
-/// The records of a log.
+/// Returns the records of a log.
 ///
 /// # Panics
-/// Where it is damaged.
+/// If it is damaged.
 #[cfg(test)]
 pub(super) fn read(bytes: &[u8]) -> Vec<Vec<u8>> {
     assert_eq!(bytes[..7], MAGIC);
@@ -107,7 +107,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         let mut log = Log::create(&path).expect("created");
-        // Among them one that ends 6, 7 and 8 bytes before a block's end, and one over three blocks.
+        // Some records end 6, 7 and 8 bytes before a block's end, and one spans three blocks.
         let lengths = [0, 1, BLOCK - 7 - 7 - 7 - 8 - 6, 3, BLOCK - 21, BLOCK - 8, 3 * BLOCK, 0, 70_000, 5];
         let records: Vec<Vec<u8>> =
             lengths.iter().enumerate().map(|(at, length)| vec![at as u8; *length]).collect();

@@ -12,7 +12,7 @@ use prost::Message as _;
 
 use self::log::Log;
 use self::proto::{Exit, Header, History, Item, Items, Record, RunRecord, Step, Timestamp, Version, What};
-use crate::run::seconds;
+use crate::run::unix_seconds;
 use crate::{Ending, Point, Run, TrackError, Tracker};
 
 /// The version of the Python package whose files these are.
@@ -20,8 +20,8 @@ const PRODUCER: &str = "0.31.0";
 
 /// Writes a folder of offline runs, as the Python package does with `WANDB_MODE=offline`.
 ///
-/// W&B does not go on with an offline run: a run of an id that is there already gets a folder of its own, and the id
-/// `ID-2`, `ID-3` and so on.
+/// W&B cannot resume an offline run: a run with an existing id gets a new folder, and the id `ID-2`, `ID-3` and
+/// so on.
 #[derive(Debug)]
 pub struct WeightsAndBiases {
     folder: PathBuf,
@@ -55,14 +55,14 @@ impl Tracker for WeightsAndBiases {
     fn start(&mut self, run: &Run) -> Result<(), TrackError> {
         frostline_files::create_folder(&self.folder)?;
         let (id, attempt) = free_id(&self.folder, &run.id);
-        let folder = self.folder.join(format!("offline-run-{}-{id}", stamp(run.started)));
+        let folder = self.folder.join(format!("offline-run-{}-{id}", folder_time(run.started)));
         frostline_files::create_folder(&folder.join("files"))?;
         let log = Log::create(&folder.join(format!("run-{id}.wandb")))?;
-        let started = seconds(run.started);
+        let started = unix_seconds(run.started);
         let mut offline = OfflineRun { log, records: 0, started, last: None, summary: BTreeMap::new() };
         let version = Version { producer: PRODUCER.into(), min_consumer: String::new() };
         offline.add(What::Header(Header { version_info: Some(version) }));
-        offline.add(What::Run(described(run, id, attempt)));
+        offline.add(What::Run(describe_run(run, id, attempt)));
         offline.log.flush()?;
         self.runs.insert(run.id.clone(), offline);
         Ok(())
@@ -78,15 +78,16 @@ impl Tracker for WeightsAndBiases {
     fn end(&mut self, run: &str, at: SystemTime, ending: Ending) -> Result<(), TrackError> {
         let Some(mut run) = self.runs.remove(run) else { return Ok(()) };
         run.close_step();
-        let summary = run.summary.iter().map(|(name, value)| item(name, number(*value))).collect();
+        let summary =
+            run.summary.iter().map(|(name, value)| config_item(name, python_number(*value))).collect();
         run.add(What::Summary(Items { update: summary }));
         let exit_code = match ending {
             Ending::Finished => 0,
             Ending::Failed => 1,
-            // As of a process that SIGTERM ended.
+            // The exit code of a process ended by SIGTERM.
             Ending::Stopped => 143,
         };
-        let runtime = (seconds(at) - run.started) as i32;
+        let runtime = (unix_seconds(at) - run.started) as i32;
         run.add(What::Exit(Exit { exit_code, runtime }));
         Ok(run.log.flush()?)
     }
@@ -119,20 +120,22 @@ impl OfflineRun {
 
     fn close_step(&mut self) {
         let Some(point) = self.last.take() else { return };
-        let time = seconds(point.time);
+        let time = unix_seconds(point.time);
         let own = [("_step", point.step as f64), ("_timestamp", time), ("_runtime", time - self.started)]
-            .map(|(name, value)| item(name, number(value)));
-        let item = point.values.into_iter().map(|(name, value)| item(&name, number(value)));
+            .map(|(name, value)| config_item(name, python_number(value)));
+        let item = point.values.into_iter().map(|(name, value)| config_item(&name, python_number(value)));
         let step = Some(Step { num: i64::try_from(point.step).unwrap_or(i64::MAX) });
         self.add(What::History(History { item: item.chain(own).collect(), step }));
     }
 }
 
-/// Of a run that goes on, the name says so too.
-fn described(run: &Run, id: String, attempt: u32) -> RunRecord {
+/// Describes a run; the name of a resumed run contains the attempt.
+fn describe_run(run: &Run, id: String, attempt: u32) -> RunRecord {
     let since = run.started.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let config =
-        run.parameters.iter().map(|parameter| item(&parameter.name, nested(&parameter.value.json())));
+    let config = run
+        .parameters
+        .iter()
+        .map(|parameter| config_item(&parameter.name, nested_setting(&parameter.value.json())));
     RunRecord {
         run_id: id,
         project: run.experiment.clone(),
@@ -146,17 +149,17 @@ fn described(run: &Run, id: String, attempt: u32) -> RunRecord {
     }
 }
 
-/// A setting, as the Python package nests each one.
-fn nested(value: &serde_json::Value) -> String {
+/// Returns a setting, as the Python package nests each one.
+fn nested_setting(value: &serde_json::Value) -> String {
     serde_json::json!({ "value": value }).to_string()
 }
 
-fn item(key: &str, value_json: String) -> Item {
+fn config_item(key: &str, value_json: String) -> Item {
     Item { key: key.into(), value_json }
 }
 
-/// A number as Python's JSON writes it.
-fn number(value: f64) -> String {
+/// Returns a number as Python's JSON writes it.
+fn python_number(value: f64) -> String {
     match value {
         value if value.is_nan() => "NaN".into(),
         f64::INFINITY => "Infinity".into(),
@@ -166,7 +169,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// An id that no folder here has, and how many runs of the id there are then.
+/// Returns an id that no folder here has, and how many runs of the id there are then.
 fn free_id(folder: &Path, id: &str) -> (String, u32) {
     let names: Vec<String> = std::fs::read_dir(folder)
         .into_iter()
@@ -179,16 +182,16 @@ fn free_id(folder: &Path, id: &str) -> (String, u32) {
     (1..).map(|attempt| (named(attempt), attempt)).find(|(id, _)| !taken(id)).expect("not all are taken")
 }
 
-/// A time as in the names of W&B's folders, in UTC: `20260131_235959`.
-fn stamp(time: SystemTime) -> String {
+/// Returns a time as in the names of W&B's folders, in UTC: `20260131_235959`.
+fn folder_time(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (year, month, day) = date(since / 86_400);
+    let (year, month, day) = civil_date(since / 86_400);
     let second = since % 86_400;
     format!("{year:04}{month:02}{day:02}_{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
 /// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
-const fn date(day: u64) -> (u64, u64, u64) {
+const fn civil_date(day: u64) -> (u64, u64, u64) {
     // Years that begin on the first of March, so that leap days are their last.
     let day = day + 719_468;
     let (era, day) = (day / 146_097, day % 146_097);
@@ -205,7 +208,7 @@ mod tests {
     use super::*;
     use crate::tests::{end, point, run};
 
-    fn records(folder: &Path, id: &str) -> Vec<Record> {
+    fn read_records(folder: &Path, id: &str) -> Vec<Record> {
         let file = folder.join(format!("offline-run-19700101_001640-{id}/run-{id}.wandb"));
         log::read(&std::fs::read(file).expect("a file"))
             .iter()
@@ -225,7 +228,7 @@ mod tests {
             .expect("logged");
         tracker.log(&run.id, &point(6, f64::NAN)).expect("logged");
         tracker.end(&run.id, end(), Ending::Finished).expect("ended");
-        let records = records(folder.path(), &run.id);
+        let records = read_records(folder.path(), &run.id);
         insta::assert_snapshot!(records.iter().map(|record| format!("{record:?}\n")).collect::<String>());
     }
 
@@ -236,7 +239,7 @@ mod tests {
         for id in ["0123abcd0123abcd", "0123abcd0123abcd-2", "0123abcd0123abcd-3"] {
             let mut tracker = WeightsAndBiases::new(folder.path());
             tracker.start(&run).expect("started");
-            let Some(What::Run(record)) = &records(folder.path(), id)[1].what else { panic!("no run") };
+            let Some(What::Run(record)) = &read_records(folder.path(), id)[1].what else { panic!("no run") };
             assert_eq!(record.run_id, id);
         }
     }
@@ -245,9 +248,9 @@ mod tests {
     fn dates_are_those_of_the_calendar() {
         let days = [(0, (1970, 1, 1)), (59, (1970, 3, 1)), (11_016, (2000, 2, 29)), (20_819, (2027, 1, 1))];
         for (day, expected) in days {
-            assert_eq!(date(day), expected);
+            assert_eq!(civil_date(day), expected);
         }
-        assert_eq!(date(47_540), (2100, 2, 28));
-        assert_eq!(date(47_541), (2100, 3, 1));
+        assert_eq!(civil_date(47_540), (2100, 2, 28));
+        assert_eq!(civil_date(47_541), (2100, 3, 1));
     }
 }

@@ -1,4 +1,4 @@
-//! What the display shows, as text.
+//! Tests of the display as text.
 
 use frostline_sweep::Counts;
 use ratatui::Terminal;
@@ -70,7 +70,7 @@ fn drawn(screen: &Screen, [width, height]: [u16; 2]) -> String {
 fn a_tall_terminal_shows_the_selected_cell() {
     let mut screen = Screen::new("study".into(), snapshot(), true);
     insta::assert_snapshot!("running", drawn(&screen, [120, 26]));
-    screen.press(Key::Letter('f'));
+    screen.press_key(Key::Letter('f'));
     insta::assert_snapshot!("failed", drawn(&screen, [120, 24]));
 }
 
@@ -78,13 +78,13 @@ fn a_tall_terminal_shows_the_selected_cell() {
 fn a_small_terminal_shows_the_cells_alone() {
     let screen = Screen::new("study".into(), snapshot(), false);
     insta::assert_snapshot!("small", drawn(&screen, [80, 12]));
-    // Whatever its size, nothing ends the display.
+    // The display works at any size.
     for size in [[1, 1], [20, 3], [300, 100]] {
         drawn(&screen, size);
     }
 }
 
-/// The colors of everything on a wide terminal.
+/// Returns the colors of everything on a wide terminal.
 fn colors(color: bool) -> Vec<Color> {
     let screen = Screen::new("study".into(), snapshot(), color);
     let mut terminal = Terminal::new(TestBackend::new(120, 26)).expect("a terminal");
@@ -104,18 +104,18 @@ fn without_color_nothing_has_one() {
 #[test]
 fn the_selected_cell_stays_selected_while_cells_move() {
     let mut screen = Screen::new("study".into(), snapshot(), true);
-    screen.press(Key::Down(1));
+    screen.press_key(Key::Down(1));
     assert_eq!(screen.selected.as_deref(), Some("odd"));
     let mut next = snapshot();
     next.cells[4].state = CellState::Waiting;
     screen.show(next);
     let rows = screen.rows();
-    assert_eq!(rows[screen.position(&rows)].id, "odd");
-    screen.press(Key::Down(usize::MAX));
+    assert_eq!(rows[screen.selected_row(&rows)].id, "odd");
+    screen.press_key(Key::Down(usize::MAX));
     assert_eq!(screen.selected.as_deref(), Some("none"));
-    screen.press(Key::Up(usize::MAX));
+    screen.press_key(Key::Up(usize::MAX));
     assert_eq!(screen.selected.as_deref(), Some("first-2"));
-    assert_eq!(screen.press(Key::Quit), Then::End);
+    assert_eq!(screen.press_key(Key::Quit), Then::End);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_cell_that_takes_its_first_steps_does_not_load() {
         let CellState::Running { loaded, .. } = &mut now.cells[4].state else { panic!("it runs") };
         *loaded = is_loaded;
         let mut screen = Screen::new("study".into(), now.clone(), true);
-        screen.press(Key::Down(1));
+        screen.press_key(Key::Down(1));
         drawn(&screen, [120, 26])
     };
     assert!(shown(false).contains(LOADING));
@@ -138,8 +138,8 @@ fn a_kind_without_cells_shows_an_empty_table() {
     let mut only = snapshot();
     only.cells.truncate(1);
     let mut screen = Screen::new("study".into(), only, true);
-    screen.press(Key::Letter('r'));
-    screen.press(Key::Down(1));
+    screen.press_key(Key::Letter('r'));
+    screen.press_key(Key::Down(1));
     assert!(!drawn(&screen, [100, 30]).contains("en none"));
 }
 

@@ -1,17 +1,18 @@
-//! Whether a server needs a token: where it would show a folder to somebody who cannot read it otherwise.
+//! Decides whether a server needs a token: it does if it would show a folder to users who cannot read it
+//! otherwise.
 
 use std::net::IpAddr;
 use std::path::Path;
 
-/// Whether only requests with a token may be answered at this address. Every user of this machine can reach every port of
-/// it, so at a loopback address the folder has to be readable by all of them. At any other address there are other
-/// machines, whose users cannot read it.
+/// Returns whether only requests with a token may be answered at this address. Every user of this machine can
+/// reach every port of it, so at a loopback address the folder has to be readable by all of them. At any other
+/// address there are other machines, whose users cannot read it.
 pub(super) fn needs_token(at: IpAddr, folder: &Path) -> bool {
     !at.is_loopback() || !everyone_can_read(folder, Path::new("/"))
 }
 
-/// Whether everyone who can pass through `root` can read a sweep's folder, by the modes of the folders down to it, of the
-/// folder of cells and of `sweep.json`. Further rights (ACLs) are not considered.
+/// Returns whether everyone who can pass through `root` can read a sweep's folder, by the modes of the folders
+/// down to it, of the folder of cells and of `sweep.json`. Further rights (ACLs) are not considered.
 #[cfg(unix)]
 fn everyone_can_read(folder: &Path, root: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -60,7 +61,7 @@ mod tests {
         parts.iter().for_each(|part| open(part));
         assert!(everyone_can_read(&folder, root.path()));
         for part in &parts {
-            // As for a group alone.
+            // Readable only for the group.
             set(part, 0o750);
             assert!(!everyone_can_read(&folder, root.path()), "{}", part.display());
             open(part);

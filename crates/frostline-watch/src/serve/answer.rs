@@ -7,19 +7,19 @@ use hyper::{Method, Response, StatusCode};
 
 use super::site::Site;
 
-/// What is sent.
+/// An answer to a request.
 pub(super) struct Answer {
     status: StatusCode,
     /// The media type.
     kind: &'static str,
     body: Bytes,
-    /// What a browser may load for it.
+    /// The content security policy of the page.
     policy: &'static str,
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// The live page loads its own script and style, asks for the state, and shows the report in a frame.
+/// The live page loads its own script and style, requests the state, and shows the report in a frame.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; \
                            base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -36,7 +36,7 @@ impl Answer {
         Self { status: StatusCode::OK, kind, body: body.into(), policy: PAGE_POLICY }
     }
 
-    /// The answer with the headers that every answer has.
+    /// Returns the answer with the headers that every answer has.
     pub(super) fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(self.body));
         *response.status_mut() = self.status;
@@ -54,8 +54,8 @@ impl Answer {
     }
 }
 
-/// The answer to a request.
-pub(super) async fn answer(method: &Method, path: &str, site: &Site) -> Answer {
+/// Returns the answer to a request.
+pub(super) async fn answer_request(method: &Method, path: &str, site: &Site) -> Answer {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return Answer::text(StatusCode::METHOD_NOT_ALLOWED, "Only reading is possible: GET and HEAD.\n");
     }
@@ -65,28 +65,28 @@ pub(super) async fn answer(method: &Method, path: &str, site: &Site) -> Answer {
         "/live.js" => Answer::page("text/javascript; charset=utf-8", include_str!("live.js")),
         "/status.json" => match site.status().await {
             Ok(state) => Answer::page("application/json", state),
-            Err(error) => unavailable(&format!("The state cannot be read now: {error:#}\n")),
+            Err(error) => unavailable_answer(&format!("The state cannot be read now: {error:#}\n")),
         },
         path => match path.strip_prefix("/report/") {
-            Some(name) => report(name, site).await,
-            None => missing(),
+            Some(name) => report_file(name, site).await,
+            None => not_found(),
         },
     }
 }
 
-fn missing() -> Answer {
+fn not_found() -> Answer {
     Answer::text(StatusCode::NOT_FOUND, "There is nothing here; the page is at /.\n")
 }
 
-fn unavailable(text: &str) -> Answer {
+fn unavailable_answer(text: &str) -> Answer {
     Answer::text(StatusCode::SERVICE_UNAVAILABLE, text)
 }
 
-/// A file of the report, by its name in the list of the report's files.
-async fn report(name: &str, site: &Site) -> Answer {
+/// Returns a file of the report, by its name in the list of the report's files.
+async fn report_file(name: &str, site: &Site) -> Answer {
     match site.report().await {
-        Err(error) => unavailable(&format!("The report cannot be computed now: {error:#}\n")),
-        Ok(files) => files.get(name).map_or_else(missing, |body| Answer {
+        Err(error) => unavailable_answer(&format!("The report cannot be computed now: {error:#}\n")),
+        Ok(files) => files.get(name).map_or_else(not_found, |body| Answer {
             status: StatusCode::OK,
             kind: kind(name),
             body: body.clone(),
@@ -95,7 +95,7 @@ async fn report(name: &str, site: &Site) -> Answer {
     }
 }
 
-/// The media type of a file, by the ending of its name.
+/// Returns the media type of a file, by the ending of its name.
 fn kind(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",

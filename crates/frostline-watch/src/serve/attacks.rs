@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep};
 
-use super::server::{Limits, Listener, Served, connection, run};
+use super::server::{Limits, Listener, Served, run, serve_connection};
 use super::tests::{served, sweep};
 
 /// Bytes that wait between the ends of a connection.
@@ -29,7 +29,7 @@ const STATUS: &[u8] = b"GET /status.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const REPORT: &[u8] = b"GET /report/index.html HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// Runs an attack on a server of a folder with one sweep.
-fn attack<F: Future<Output = ()>>(attack: impl FnOnce(Arc<Served>) -> F) {
+fn run_attack<F: Future<Output = ()>>(attack: impl FnOnce(Arc<Served>) -> F) {
     let folder = tempfile::tempdir().expect("a folder");
     sweep(folder.path());
     let served = Arc::new(served(folder.path(), &[], LIMITS));
@@ -38,15 +38,15 @@ fn attack<F: Future<Output = ()>>(attack: impl FnOnce(Arc<Served>) -> F) {
     runtime.block_on(attack(served));
 }
 
-/// The client's end of a connection that is served.
+/// Returns the client's end of a connection that is served.
 fn connect(served: &Arc<Served>) -> DuplexStream {
     let (client, server) = duplex(PIPE);
-    tokio::spawn(connection(server, Arc::clone(served), Arc::default()));
+    tokio::spawn(serve_connection(server, Arc::clone(served), Arc::default()));
     client
 }
 
 /// Everything that the server sends until it closes the connection.
-async fn rest(client: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
+async fn read_to_end_of(client: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
     let _ = client.read_to_end(&mut bytes).await;
     String::from_utf8_lossy(&bytes).into_owned()
@@ -54,11 +54,11 @@ async fn rest(client: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
 
 #[test]
 fn a_head_that_does_not_end_and_an_idle_connection_are_closed() {
-    attack(async |served| {
+    run_attack(async |served| {
         for begun in [&b""[..], b"G", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "] {
             let (mut client, since) = (connect(&served), Instant::now());
             client.write_all(begun).await.expect("sent");
-            rest(&mut client).await;
+            read_to_end_of(&mut client).await;
             assert_eq!(since.elapsed().as_secs(), LIMITS.head.as_secs(), "{begun:?}");
         }
         // One byte a second does not help.
@@ -69,27 +69,27 @@ fn a_head_that_does_not_end_and_an_idle_connection_are_closed() {
                 sleep(Duration::from_secs(1)).await;
             }
         });
-        rest(&mut from).await;
+        read_to_end_of(&mut from).await;
         assert_eq!(since.elapsed().as_secs(), LIMITS.head.as_secs());
         drip.await.expect("it ends");
         // Nor does one request before.
         let (mut client, since) = (connect(&served), Instant::now());
         client.write_all(STATUS).await.expect("sent");
-        assert!(rest(&mut client).await.starts_with("HTTP/1.1 200"));
+        assert!(read_to_end_of(&mut client).await.starts_with("HTTP/1.1 200"));
         assert_eq!(since.elapsed().as_secs(), LIMITS.head.as_secs());
     });
 }
 
 #[test]
 fn a_head_has_a_largest_size_and_number_of_lines() {
-    attack(async |served| {
+    run_attack(async |served| {
         let long = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}", "x".repeat(1 << 20));
         let many = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: y\r\n".repeat(8));
         for head in [long, many] {
             let (mut from, mut to) = tokio::io::split(connect(&served));
             let length = head.len();
             let sent = tokio::spawn(async move { to.write_all(head.as_bytes()).await });
-            let answer = rest(&mut from).await;
+            let answer = read_to_end_of(&mut from).await;
             assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
             drop(from);
             // A long head is not read to its end.
@@ -100,7 +100,7 @@ fn a_head_has_a_largest_size_and_number_of_lines() {
 
 #[test]
 fn a_body_is_not_waited_for_however_long_it_claims_to_be() {
-    attack(async |served| {
+    run_attack(async |served| {
         let bodies = [
             "Content-Length: 1",
             "Content-Length: 100000",
@@ -113,7 +113,7 @@ fn a_body_is_not_waited_for_however_long_it_claims_to_be() {
             let (mut client, since) = (connect(&served), Instant::now());
             let head = format!("{method} / HTTP/1.1\r\nHost: localhost\r\n{body}\r\n\r\n");
             client.write_all(head.as_bytes()).await.expect("sent");
-            let answer = rest(&mut client).await;
+            let answer = read_to_end_of(&mut client).await;
             // hyper itself refuses lengths that have no room in its counter.
             assert!(["413", "400", "431"].contains(&&answer[9..12]), "{body}: {answer}");
             assert_eq!(since.elapsed(), Duration::ZERO, "{body}");
@@ -123,12 +123,12 @@ fn a_body_is_not_waited_for_however_long_it_claims_to_be() {
 
 #[test]
 fn a_reader_that_takes_too_little_is_left() {
-    attack(async |served| {
+    run_attack(async |served| {
         let mut client = connect(&served);
         client.write_all(REPORT).await.expect("sent");
         // The pipe is full at once; after the stall the server has gone.
         sleep(LIMITS.stall + Duration::from_secs(1)).await;
-        assert!(rest(&mut client).await.len() <= PIPE);
+        assert!(read_to_end_of(&mut client).await.len() <= PIPE);
         // A byte a second is too little as well.
         let mut client = connect(&served);
         client.write_all(REPORT).await.expect("sent");
@@ -155,18 +155,18 @@ fn a_reader_that_takes_too_little_is_left() {
 
 #[test]
 fn requests_wait_unread_until_the_answers_before_are_taken() {
-    attack(async |served| {
+    run_attack(async |served| {
         let (mut from, mut to) = tokio::io::split(connect(&served));
         let mut sent = 0;
         while let Ok(count) = to.write(STATUS).await {
             sent += count;
         }
         assert!(sent < LIMITS.head_bytes + 3 * PIPE, "{sent} bytes were taken");
-        rest(&mut from).await;
+        read_to_end_of(&mut from).await;
     });
 }
 
-/// Gives what a test sends.
+/// Accepts the connections that a test sends.
 struct Sent(UnboundedReceiver<io::Result<DuplexStream>>);
 
 impl Listener for Sent {
@@ -182,7 +182,7 @@ impl Listener for Sent {
 
 #[test]
 fn one_connection_too_many_closes_the_oldest() {
-    attack(async |served| {
+    run_attack(async |served| {
         let (to, from) = unbounded_channel();
         let server = tokio::spawn(run(Sent(from), served));
         let since = Instant::now();
@@ -198,7 +198,7 @@ fn one_connection_too_many_closes_the_oldest() {
         reader.read_exact(&mut answer).await.expect("an answer");
         assert_eq!(&answer, b"HTTP/1.1 200");
         for old in idle.drain(..999) {
-            rest(&mut { old }).await;
+            read_to_end_of(&mut { old }).await;
         }
         assert_eq!(since.elapsed(), Duration::ZERO, "nothing had to time out");
         server.abort();
@@ -207,7 +207,7 @@ fn one_connection_too_many_closes_the_oldest() {
 
 #[test]
 fn a_request_that_is_being_answered_is_not_closed_for_idle_connections() {
-    attack(async |served| {
+    run_attack(async |served| {
         let (to, from) = unbounded_channel();
         let server = tokio::spawn(run(Sent(from), served));
         let connect = || {
@@ -215,7 +215,7 @@ fn a_request_that_is_being_answered_is_not_closed_for_idle_connections() {
             to.send(Ok(server)).expect("the server runs");
             client
         };
-        // The oldest asks for a report, which another thread computes while all others come.
+        // The oldest connection requests a report, which another thread computes while all others arrive.
         let mut reader = connect();
         reader.write_all(STATUS).await.expect("sent");
         let idle: Vec<DuplexStream> = (0..100).map(|_| connect()).collect();
@@ -229,7 +229,7 @@ fn a_request_that_is_being_answered_is_not_closed_for_idle_connections() {
 
 #[test]
 fn a_server_without_free_file_descriptors_goes_on() {
-    attack(async |served| {
+    run_attack(async |served| {
         let (to, from) = unbounded_channel();
         let server = tokio::spawn(run(Sent(from), served));
         let (mut idle, its_server) = duplex(PIPE);
@@ -243,7 +243,7 @@ fn a_server_without_free_file_descriptors_goes_on() {
         for code in [24, 23] {
             to.send(Err(io::Error::from_raw_os_error(code))).expect("the server runs");
         }
-        rest(&mut idle).await;
+        read_to_end_of(&mut idle).await;
         let (mut client, its_server) = duplex(PIPE);
         to.send(Ok(its_server)).expect("the server runs");
         client.write_all(STATUS).await.expect("sent");

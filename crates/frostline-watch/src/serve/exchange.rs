@@ -1,5 +1,5 @@
-//! Connections in memory: what a client gets that sends some bytes and then waits. For tests of the whole server, from
-//! the parser of requests to the answer, without sockets and clocks.
+//! Connections in memory: a client sends some bytes and then waits for the answers. This tests the whole
+//! server, from the parser of requests to the answer, without sockets and clocks.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 use super::gate::{Gate, Token};
 use super::host::Hosts;
-use super::server::{Limits, Served, connection};
+use super::server::{Limits, Served, serve_connection};
 use super::site::Site;
 
 /// The server of a sweep's folder as it was when this was made, without a socket.
@@ -36,11 +36,12 @@ impl Exchange {
         // The first look serves all requests, so that each is answered at once.
         let site = Site::of(Watched::open(folder)?, Duration::MAX);
         runtime.block_on(async { site.status().await.and(site.report().await.map(drop)) })?;
-        let gate = Gate::new(Hosts::new(Vec::new()), token.map(Token::known));
+        let gate = Gate::new(Hosts::new(Vec::new()), token.map(Token::given_token));
         Ok(Self { served: Arc::new(Served { site, gate, limits: Limits::default() }), runtime })
     }
 
-    /// Returns what the server sends on one connection to a client that sends these bytes and takes every answer.
+    /// Returns the bytes that the server sends on one connection to a client that sends these bytes and reads
+    /// every answer.
     #[must_use]
     pub fn send(&self, bytes: &[u8]) -> Vec<u8> {
         let _timers = self.runtime.enter();
@@ -49,8 +50,8 @@ impl Exchange {
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(Arc::clone(&woken));
         {
-            let mut connection = pin!(connection(stream, Arc::clone(&self.served), Arc::default()));
-            // It has ended, or waits for more bytes.
+            let mut connection = pin!(serve_connection(stream, Arc::clone(&self.served), Arc::default()));
+            // The connection has ended, or waits for more bytes.
             while connection.as_mut().poll(&mut Context::from_waker(&waker)).is_pending()
                 && woken.0.swap(false, Ordering::Relaxed)
             {}
@@ -59,7 +60,7 @@ impl Exchange {
     }
 }
 
-/// Whether a connection can go on.
+/// Wakes a connection that can continue.
 #[derive(Default)]
 struct Woken(AtomicBool);
 

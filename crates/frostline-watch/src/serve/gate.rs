@@ -1,4 +1,4 @@
-//! Who is answered: requests for a known host name that have the token, where there is one.
+//! Who is answered: requests for a known host name that have the token, if there is one.
 
 use std::fmt::Write as _;
 
@@ -18,9 +18,9 @@ pub(super) struct Gate {
     token: Option<Token>,
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 pub(super) enum Entry {
-    /// It is answered.
+    /// The request is answered.
     Open,
     /// This is all that it gets.
     Closed(Response<Full<Bytes>>),
@@ -39,18 +39,18 @@ impl Token {
         Ok(Self { text: random_digits(16)?, cookie: format!("frostline-{}", random_digits(4)?) })
     }
 
-    /// A token that is given, for servers that nobody else reaches.
-    pub(super) fn known(text: &str) -> Self {
+    /// Returns a given token, for servers in tests.
+    pub(super) fn given_token(text: &str) -> Self {
         Self { text: text.into(), cookie: format!("frostline-{text}") }
     }
 
-    /// The token as it is written in addresses.
+    /// Returns the token as it is written in addresses.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether this is the token. The time that it takes does not depend on where a wrong one differs.
-    fn is(&self, given: &str) -> bool {
+    /// Returns whether this is the token, in constant time.
+    fn matches_token(&self, given: &str) -> bool {
         self.text.as_bytes().ct_eq(given.as_bytes()).into()
     }
 }
@@ -70,24 +70,26 @@ impl Gate {
         Self { hosts, token }
     }
 
-    /// What becomes of a request.
+    /// Decides about a request.
     pub(super) fn check<B>(&self, request: &Request<B>) -> Entry {
         let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-        if !host.is_some_and(|host| self.hosts.allow(host)) {
+        if !host.is_some_and(|host| self.hosts.allows_host(host)) {
             let text =
                 "This server does not answer for that host name; `frostline serve --name NAME` adds one.\n";
             return Entry::Closed(Answer::text(StatusCode::MISDIRECTED_REQUEST, text).into_response());
         }
         let Some(token) = &self.token else { return Entry::Open };
-        let in_address = in_query(request).is_some_and(|given| token.is(given));
+        let in_address = in_query(request).is_some_and(|given| token.matches_token(given));
         if in_address && request.uri().path() == "/" {
-            return Entry::Closed(welcome(token));
+            return Entry::Closed(accept_token(token));
         }
-        if in_address || in_header(request).is_some_and(|given| token.is(given)) || in_cookies(request, token)
+        if in_address
+            || in_header(request).is_some_and(|given| token.matches_token(given))
+            || in_cookies(request, token)
         {
             return Entry::Open;
         }
-        Entry::Closed(refusal())
+        Entry::Closed(refuse_request())
     }
 }
 
@@ -102,11 +104,11 @@ fn in_header<B>(request: &Request<B>) -> Option<&str> {
 fn in_cookies<B>(request: &Request<B>, token: &Token) -> bool {
     let all = request.headers().get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
     let mut pairs = all.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.any(|(name, given)| name == token.cookie && token.is(given))
+    pairs.any(|(name, given)| name == token.cookie && token.matches_token(given))
 }
 
-/// The answer to a request without the token.
-fn refusal() -> Response<Full<Bytes>> {
+/// Returns the answer to a request without the token.
+fn refuse_request() -> Response<Full<Bytes>> {
     let text = "Open the address that `frostline serve` has printed: it ends with ?token=... Other programs can send the token \
                 in the header `Authorization: Bearer TOKEN`.\n";
     let mut response = Answer::text(StatusCode::UNAUTHORIZED, text).into_response();
@@ -114,9 +116,9 @@ fn refusal() -> Response<Full<Bytes>> {
     response
 }
 
-/// The answer to a request with the token in its address: the browser gets it as a cookie and asks again without it, so
-/// that the address can be shown and kept.
-fn welcome(token: &Token) -> Response<Full<Bytes>> {
+/// Returns the answer to a request with the token in its address: the browser gets it as a cookie and requests
+/// the address without it, so that the address can be shown and kept.
+fn accept_token(token: &Token) -> Response<Full<Bytes>> {
     let mut response = Answer::text(StatusCode::SEE_OTHER, "The page is at /.\n").into_response();
     // Lax: a link in a message may lead here, but no other page's frame or script gets an answer.
     let cookie = format!("{}={}; Path=/; HttpOnly; SameSite=Lax", token.cookie, token.text);
@@ -135,7 +137,7 @@ mod tests {
         Gate::new(Hosts::new(vec![]), Some(token))
     }
 
-    /// The status of what a request gets at once; 0 if it is let in.
+    /// Returns the status of the immediate answer to a request; 0 if the request is accepted.
     fn status(gate: &Gate, path: &str, headers: &[(&str, &str)]) -> u16 {
         let request =
             headers.iter().fold(Request::get(path).header("Host", "localhost"), |request, header| {

@@ -14,8 +14,8 @@ impl Hosts {
         Self { names }
     }
 
-    /// Whether a request with this `Host` is answered. The port may be any, since it may be forwarded.
-    pub(super) fn allow(&self, host: &str) -> bool {
+    /// Returns whether a request with this `Host` is answered. The port may be any, since it may be forwarded.
+    pub(super) fn allows_host(&self, host: &str) -> bool {
         let name = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
             None => host.rsplit_once(':').map_or(host, |(name, _)| name),
@@ -42,12 +42,12 @@ mod tests {
             "192.0.2.7",
             "cluster.example.org:1",
         ] {
-            assert!(hosts.allow(good), "{good}");
+            assert!(hosts.allows_host(good), "{good}");
         }
         for bad in
             ["", "evil.example", "localhost.evil.example:8047", "127.0.0.1.evil.example", "[evil]:80", ":80"]
         {
-            assert!(!hosts.allow(bad), "{bad}");
+            assert!(!hosts.allows_host(bad), "{bad}");
         }
     }
 }

@@ -42,7 +42,7 @@ pub fn serve(args: &ServeArgs) -> Result<Ending> {
     let at = listener.local_addr().environment()?;
     let needs_token = needs_token(at.ip(), &args.folder);
     let token = (needs_token && !args.no_token).then(Token::draw).transpose().environment()?;
-    introduce(args, at, needs_token, token.as_ref());
+    print_address(args, at, needs_token, token.as_ref());
     let gate = Gate::new(Hosts::new(args.name.clone()), token);
     let limits = Limits::default();
     let served = Served { site: Site::of(watched, limits.fresh), gate, limits };
@@ -50,7 +50,7 @@ pub fn serve(args: &ServeArgs) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
-fn introduce(args: &ServeArgs, at: SocketAddr, needs_token: bool, token: Option<&Token>) {
+fn print_address(args: &ServeArgs, at: SocketAddr, needs_token: bool, token: Option<&Token>) {
     let query = token.map_or_else(String::new, |token| format!("?token={}", token.text()));
     say!("serving   {} at http://{at}/{query} (Ctrl-C ends it)", shown(&args.folder));
     if needs_token && token.is_none() {

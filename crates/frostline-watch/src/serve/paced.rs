@@ -1,4 +1,4 @@
-//! A connection whose reader has to take what is sent.
+//! A connection with a minimum speed for its reader.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// What a reader has to take in one pause, so that one that takes a byte now and then does not stay for ever.
+/// Bytes that a reader must take within one pause, so that a reader that takes a byte now and then cannot stay
+/// forever.
 ///
 /// # Units
 /// Bytes.
@@ -21,7 +22,7 @@ pub(super) struct Paced<S> {
     /// Runs while something waits to be sent.
     limit: Pin<Box<Sleep>>,
     waits: bool,
-    /// What was taken since the limit was set.
+    /// Bytes taken since the limit was set.
     taken: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The connections of a server: how many there are, how long each may take, and what a request may be.
+//! The connections of a server, with limits for their number, their time and their requests.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -20,12 +20,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-use super::answer::{Answer, answer};
+use super::answer::{Answer, answer_request};
 use super::gate::{Entry, Gate};
 use super::paced::Paced;
 use super::site::Site;
 
-/// What strangers may take of a server.
+/// Limits for clients of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Open connections. One more closes the oldest that waits for a request, otherwise the oldest.
@@ -38,7 +38,7 @@ pub(super) struct Limits {
     pub(super) head: Duration,
     /// The time in which a reader takes 64 KiB of an answer, or the rest.
     pub(super) stall: Duration,
-    /// The pause after a connection could not be accepted, as where all file descriptors are used.
+    /// The pause after a connection could not be accepted, for example because all file descriptors are used.
     pub(super) pause: Duration,
     /// How long a look at the folder serves all requests.
     pub(super) fresh: Duration,
@@ -58,12 +58,12 @@ impl Default for Limits {
     }
 }
 
-/// Where connections come from.
+/// A source of connections.
 pub(super) trait Listener {
     /// The stream of a connection.
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
-    /// The next connection.
+    /// Returns the next connection.
     fn accept(&mut self) -> impl Future<Output = io::Result<Self::Stream>>;
 }
 
@@ -78,14 +78,14 @@ impl Listener for TcpListener {
     }
 }
 
-/// What requests are answered with.
+/// The data for answering requests.
 pub(super) struct Served {
     pub(super) site: Site,
     pub(super) gate: Gate,
     pub(super) limits: Limits,
 }
 
-/// Answers connections for ever, whatever becomes of any of them.
+/// Answers connections forever, regardless of faults of single connections.
 pub(super) async fn run(mut listener: impl Listener, served: Arc<Served>) {
     let mut open = OpenConnections::default();
     loop {
@@ -93,16 +93,16 @@ pub(super) async fn run(mut listener: impl Listener, served: Arc<Served>) {
             Ok(stream) => {
                 open.make_room(served.limits.connections);
                 let is_busy = Arc::new(AtomicBool::new(false));
-                let task = tokio::spawn(connection(stream, Arc::clone(&served), Arc::clone(&is_busy)));
+                let task = tokio::spawn(serve_connection(stream, Arc::clone(&served), Arc::clone(&is_busy)));
                 open.all.push_back(Open { task: task.abort_handle(), is_busy });
-                // It reads a request that has come already, before the next connection can close it.
+                // It reads a request that has already arrived, before the next connection can close it.
                 tokio::task::yield_now().await;
             }
             // A client that has gone before it was accepted.
             Err(error)
                 if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
             Err(_) => {
-                // Where files cannot be opened, the report could not be read either.
+                // If files cannot be opened, the report could not be read either.
                 open.make_room(open.all.len());
                 tokio::time::sleep(served.limits.pause).await;
             }
@@ -141,7 +141,7 @@ impl OpenConnections {
 }
 
 /// Answers the requests of a connection one after another, and ends with it. How it ends concerns no other.
-pub(super) async fn connection(
+pub(super) async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     served: Arc<Served>,
     is_busy: Arc<AtomicBool>,
@@ -151,7 +151,7 @@ pub(super) async fn connection(
         let (served, is_busy) = (Arc::clone(&served), Arc::clone(&is_busy));
         async move {
             is_busy.store(true, Ordering::Relaxed);
-            let response = respond(&request, &served).await;
+            let response = respond_to(&request, &served).await;
             is_busy.store(false, Ordering::Relaxed);
             Ok::<_, Infallible>(response)
         }
@@ -165,15 +165,17 @@ pub(super) async fn connection(
         .await;
 }
 
-async fn respond(request: &Request<Incoming>, served: &Served) -> Response<Full<Bytes>> {
+async fn respond_to(request: &Request<Incoming>, served: &Served) -> Response<Full<Bytes>> {
     let mut response = match served.gate.check(request) {
         Entry::Closed(response) => response,
         Entry::Open if !request.body().is_end_stream() => {
-            Answer::text(StatusCode::PAYLOAD_TOO_LARGE, "A request has no body here.\n").into_response()
+            Answer::text(StatusCode::PAYLOAD_TOO_LARGE, "A request must not have a body.\n").into_response()
         }
-        Entry::Open => answer(request.method(), request.uri().path(), &served.site).await.into_response(),
+        Entry::Open => {
+            answer_request(request.method(), request.uri().path(), &served.site).await.into_response()
+        }
     };
-    // What is sent after a head is never read.
+    // Bytes after a head are never read.
     if !request.body().is_end_stream() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

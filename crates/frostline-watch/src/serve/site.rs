@@ -1,5 +1,6 @@
-//! What is served: the state, read from the folder once a second at most, and the report, computed again when one of its
-//! sources has changed. Any number of requests cause one piece of work of each kind at a time.
+//! The served content: the state, read from the folder at most once a second, and the report, computed again
+//! when one of its sources has changed. Any number of requests cause at most one computation of each kind at a
+//! time.
 
 use std::collections::HashMap;
 use std::fs;
@@ -41,21 +42,22 @@ impl<T: Clone + Send + 'static> Cached<T> {
         Self { fresh, value: Arc::default(), turn: Arc::default() }
     }
 
-    fn fresh(&self) -> Option<T> {
+    fn fresh_value(&self) -> Option<T> {
         let value = lock(&self.value);
         value.as_ref().filter(|(since, _)| since.elapsed() < self.fresh).map(|(_, value)| value.clone())
     }
 
-    /// The value, or what `renew` makes of it if it is old. `renew` may take long, and runs to its end where the request has gone.
+    /// Returns the value, renewed by `renew` if it is old. `renew` may take long, and runs to its end even if
+    /// the request is cancelled.
     async fn get(
         &self,
         renew: impl FnOnce(Option<T>) -> anyhow::Result<T> + Send + 'static,
     ) -> anyhow::Result<T> {
-        if let Some(value) = self.fresh() {
+        if let Some(value) = self.fresh_value() {
             return Ok(value);
         }
         let turn = Arc::clone(&self.turn).lock_owned().await;
-        if let Some(value) = self.fresh() {
+        if let Some(value) = self.fresh_value() {
             return Ok(value);
         }
         let kept = Arc::clone(&self.value);
@@ -110,13 +112,13 @@ impl Site {
         }
     }
 
-    /// The state as JSON: the counts, and the cells that neither wait nor are recorded.
+    /// Returns the state as JSON: the counts, and the cells that neither wait nor are recorded.
     pub(super) async fn status(&self) -> anyhow::Result<Bytes> {
         let watched = Arc::clone(&self.watched);
-        self.state.get(move |_| Ok(state(lock(&watched).look()).into())).await
+        self.state.get(move |_| Ok(state_json(lock(&watched).look()).into())).await
     }
 
-    /// The files of the report on the cells that are recorded now.
+    /// Returns the files of the report on the cells that are recorded now.
     pub(super) async fn report(&self) -> anyhow::Result<Files> {
         let folder = self.folder.clone();
         let renew = move |last: Option<(Sources, Files)>| {
@@ -134,7 +136,7 @@ impl Site {
     }
 }
 
-fn state(snapshot: Snapshot) -> String {
+fn state_json(snapshot: Snapshot) -> String {
     let Snapshot { plan, synthetic, counts, search_continues, left_s, mut cells } = snapshot;
     cells.retain(|cell| !matches!(cell.state, CellState::Waiting | CellState::Done { .. }));
     cells.sort_by_key(|cell| !matches!(cell.state, CellState::Running { .. }));

@@ -1,4 +1,4 @@
-//! What a browser, and somebody else, gets from the server, and what an attacker does not get.
+//! Tests of the server's answers to browsers, other programs and attackers.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use frostline_record::{Cell, Plan, Sweep};
 
 use super::*;
 
-/// A folder with a sweep of one cell that nobody runs.
+/// Writes a folder with a sweep of one cell that no process runs.
 pub(super) fn sweep(folder: &Path) -> Cell {
     let plan = "schema = 4\nname = 'x-y'\ntreebanks = { en = 'UD_English-EWT' }\n[grid]\nlang = ['en']\npolicy = ['none']\nseed = [1]\n";
     let plan = Plan::parse(plan, "x.toml").expect("a plan");
@@ -40,7 +40,7 @@ pub(super) fn served(folder: &Path, names: &[&str], limits: Limits) -> Served {
 }
 
 /// Starts a server that ends with the test's process.
-fn begin(folder: &Path, names: &[&str]) -> SocketAddr {
+fn start_server(folder: &Path, names: &[&str]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let at = listener.local_addr().expect("an address");
     let served = served(folder, names, Limits::default());
@@ -48,7 +48,7 @@ fn begin(folder: &Path, names: &[&str]) -> SocketAddr {
     at
 }
 
-fn ask(at: SocketAddr, method: &str, path: &str, host: &str) -> String {
+fn request_status(at: SocketAddr, method: &str, path: &str, host: &str) -> String {
     let mut stream = TcpStream::connect(at).expect("a connection");
     write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("sent");
     let mut answer = String::new();
@@ -61,8 +61,8 @@ fn the_page_the_state_and_the_report_are_served_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
     sweep(folder.path());
     frostline_files::write(&folder.path().join("secret.txt"), b"secret\n").expect("a file");
-    let at = begin(folder.path(), &[]);
-    let get = |path: &str| ask(at, "GET", path, "localhost");
+    let at = start_server(folder.path(), &[]);
+    let get = |path: &str| request_status(at, "GET", path, "localhost");
     assert!(get("/").contains("<title>Frostline</title>"));
     assert!(get("/?a=b").starts_with("HTTP/1.1 200"));
     assert!(get("/live.js").contains("text/javascript"));
@@ -90,11 +90,11 @@ fn the_page_the_state_and_the_report_are_served_and_nothing_else() {
 fn only_reading_is_possible() {
     let folder = tempfile::tempdir().expect("a folder");
     sweep(folder.path());
-    let at = begin(folder.path(), &[]);
+    let at = start_server(folder.path(), &[]);
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
-        assert!(ask(at, method, "/", "localhost").starts_with("HTTP/1.1 405"), "{method}");
+        assert!(request_status(at, method, "/", "localhost").starts_with("HTTP/1.1 405"), "{method}");
     }
-    let head = ask(at, "HEAD", "/", "localhost");
+    let head = request_status(at, "HEAD", "/", "localhost");
     assert!(head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"), "{head}");
 }
 
@@ -102,18 +102,20 @@ fn only_reading_is_possible() {
 fn another_name_gets_no_answer() {
     let folder = tempfile::tempdir().expect("a folder");
     sweep(folder.path());
-    let at = begin(folder.path(), &["cluster.example.org"]);
-    assert!(ask(at, "GET", "/status.json", "evil.example").starts_with("HTTP/1.1 421"));
-    assert!(ask(at, "GET", "/status.json", "cluster.example.org:8047").starts_with("HTTP/1.1 200"));
+    let at = start_server(folder.path(), &["cluster.example.org"]);
+    assert!(request_status(at, "GET", "/status.json", "evil.example").starts_with("HTTP/1.1 421"));
+    assert!(
+        request_status(at, "GET", "/status.json", "cluster.example.org:8047").starts_with("HTTP/1.1 200")
+    );
 }
 
 #[test]
 fn every_answer_says_what_a_browser_may_do_with_it() {
     let folder = tempfile::tempdir().expect("a folder");
     sweep(folder.path());
-    let at = begin(folder.path(), &[]);
+    let at = start_server(folder.path(), &[]);
     for path in ["/", "/status.json", "/report/index.html", "/nothing"] {
-        let answer = ask(at, "GET", path, "localhost");
+        let answer = request_status(at, "GET", path, "localhost");
         for header in
             ["content-security-policy: ", "x-content-type-options: nosniff", "cache-control: no-store"]
         {

@@ -1,4 +1,4 @@
-//! What is sent to a server, to one that is none, and to none at all.
+//! Tests of requests to an MLflow server, to another server, and without a server.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,14 +11,14 @@ use crate::tests::{end, point, run};
 /// An answer: its status, further headers, and its body.
 type Given = (u16, &'static str, String);
 
-/// A server on this machine, with what it was asked.
+/// A server on this machine, with the requests that it received.
 struct Fake {
     url: String,
     asked: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl Fake {
-    /// Answers each request with what a function of its last two names and its body gives.
+    /// Starts a server that answers each request by a function of the last two path segments and the body.
     fn start(answer: impl Fn(&str, &Value) -> Given + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -44,7 +44,7 @@ impl Fake {
         Self::start(|what, _| (200, "", mlflow(what)))
     }
 
-    fn asked(&self, what: &str) -> Vec<Value> {
+    fn requests_to(&self, what: &str) -> Vec<Value> {
         let asked = self.asked.lock().expect("no panic");
         asked.iter().filter(|(name, _)| name == what).map(|(_, body)| body.clone()).collect()
     }
@@ -79,7 +79,7 @@ fn mlflow(what: &str) -> String {
 }
 
 /// A tracker with a run of 30 values that has ended.
-fn told(mut tracker: MlflowServer) -> MlflowServer {
+fn track_finished_run(mut tracker: MlflowServer) -> MlflowServer {
     let run = run(0);
     tracker.start(&run).expect("kept");
     for step in 1..=30 {
@@ -95,11 +95,11 @@ fn later() -> Instant {
 
 /// Values that a server was sent.
 fn values(server: &Fake) -> usize {
-    let lists = server.asked("runs/log-batch");
+    let lists = server.requests_to("runs/log-batch");
     lists.iter().filter_map(|body| body["metrics"].as_array()).map(Vec::len).sum()
 }
 
-fn kept(url: &str, folder: &Path) -> MlflowServer {
+fn tracker_with_folder(url: &str, folder: &Path) -> MlflowServer {
     let server = MlflowServer::new(url, Credentials::None).expect("nothing secret");
     server.keep_unsent_in(folder.into(), "frostline send".into())
 }
@@ -107,9 +107,11 @@ fn kept(url: &str, folder: &Path) -> MlflowServer {
 #[test]
 fn a_server_gets_everything_once() {
     let (server, folder) = (Fake::mlflow(), tempfile::tempdir().expect("a folder"));
-    told(kept(&server.url, &folder.path().join("unsent"))).finish(later()).expect("sent");
-    assert_eq!((server.asked("runs/create").len(), values(&server)), (1, 30));
-    assert_eq!(server.asked("runs/update")[0]["status"], "FINISHED");
+    track_finished_run(tracker_with_folder(&server.url, &folder.path().join("unsent")))
+        .finish(later())
+        .expect("sent");
+    assert_eq!((server.requests_to("runs/create").len(), values(&server)), (1, 30));
+    assert_eq!(server.requests_to("runs/update")[0]["status"], "FINISHED");
     assert!(!folder.path().join("unsent").exists());
 }
 
@@ -133,7 +135,7 @@ fn what_is_no_mlflow_server_gets_no_values_and_loses_none() {
             "with another experiment",
             instead("experiments/search", json!({ "experiments": [{ "name": "x", "experiment_id": "1" }] })),
         ),
-        ("with a run of somebody else", instead("runs/search", other)),
+        ("with another run", instead("runs/search", other)),
         ("302", Fake::start(|_, _| (302, "Location: /login\r\n", String::new()))),
         ("401", Fake::start(|_, _| (401, "", "who are you?".into()))),
         ("404", Fake::start(move |_, _| (404, "", page()))),
@@ -141,20 +143,20 @@ fn what_is_no_mlflow_server_gets_no_values_and_loses_none() {
     ];
     for (why, server) in servers {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut tracker = told(kept(&server.url, folder.path()));
+        let mut tracker = track_finished_run(tracker_with_folder(&server.url, folder.path()));
         let first = tracker.flush().expect_err(why).to_string();
         assert!(first.contains(why), "{first}");
         let last = tracker.finish(later()).expect_err(why).to_string();
         assert!(last.contains("30 values of 1 run were not sent and are kept in"), "{last}");
         assert!(last.ends_with("`frostline send` sends them"), "{last}");
         assert_eq!(values(&server), 0, "{why}");
-        // What is kept is all that there is, for a server that takes it.
+        // The kept values are complete, for a server that accepts them.
         let right = Fake::mlflow();
         let mut again = MlflowServer::new(&right.url, Credentials::None).expect("nothing secret");
         let file = folder.path().join(format!("{}.jsonl", run(0).id));
         assert_eq!(again.read_unsent(&file).expect("read"), (1, 30, 0));
         again.finish(later()).expect("sent");
-        assert_eq!((values(&right), right.asked("runs/update").len()), (30, 1), "{why}");
+        assert_eq!((values(&right), right.requests_to("runs/update").len()), (30, 1), "{why}");
     }
 }
 
@@ -176,7 +178,7 @@ fn what_a_server_refuses_is_left_out_and_the_rest_is_sent() {
 #[test]
 fn a_server_that_is_slow_at_the_end_keeps_nobody_and_loses_nothing() {
     let (server, folder) = (Fake::mlflow(), tempfile::tempdir().expect("a folder"));
-    let mut tracker = told(kept(&server.url, folder.path()));
+    let mut tracker = track_finished_run(tracker_with_folder(&server.url, folder.path()));
     // The time is over.
     let error = tracker.finish(Instant::now()).expect_err("not sent").to_string();
     assert!(error.contains("the server is slow; 30 values of 1 run"), "{error}");
@@ -187,7 +189,7 @@ fn a_server_that_is_slow_at_the_end_keeps_nobody_and_loses_nothing() {
 #[test]
 fn offline_nothing_is_asked_and_everything_kept() {
     let (server, folder) = (Fake::mlflow(), tempfile::tempdir().expect("a folder"));
-    let mut tracker = told(kept(&server.url, folder.path()).offline());
+    let mut tracker = track_finished_run(tracker_with_folder(&server.url, folder.path()).offline());
     tracker.flush().expect("nothing is sent");
     let error = tracker.finish(later()).expect_err("not sent").to_string();
     assert!(error.contains("offline; 30 values of 1 run were not sent and are kept"), "{error}");
@@ -197,7 +199,7 @@ fn offline_nothing_is_asked_and_everything_kept() {
 #[test]
 fn more_than_fits_into_memory_is_kept_and_the_run_goes_on() {
     let (server, folder) = (Fake::mlflow(), tempfile::tempdir().expect("a folder"));
-    let mut tracker = kept(&server.url, folder.path());
+    let mut tracker = tracker_with_folder(&server.url, folder.path());
     let run = run(0);
     tracker.start(&run).expect("kept");
     (1..MOST_WAITING as u64).for_each(|step| tracker.log(&run.id, &point(step, 0.5)).expect("kept"));
@@ -206,7 +208,7 @@ fn more_than_fits_into_memory_is_kept_and_the_run_goes_on() {
     tracker.end(&run.id, end(), Ending::Finished).expect("kept");
     let error = tracker.finish(later()).expect_err("a part is kept").to_string();
     assert!(error.contains(&format!("{} values of 1 run ", MOST_WAITING - 1)), "{error}");
-    assert_eq!((values(&server), server.asked("runs/update").len()), (1, 1));
+    assert_eq!((values(&server), server.requests_to("runs/update").len()), (1, 1));
     let mut again = MlflowServer::new(&server.url, Credentials::None).expect("nothing secret");
     let file = folder.path().join(format!("{}.jsonl", run.id));
     assert_eq!(again.read_unsent(&file).expect("read"), (1, MOST_WAITING - 1, 0));
