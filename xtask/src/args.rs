@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use frostline_sweep::args::{Backend, FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs, minutes};
+use frostline_args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs, backends, minutes};
+use frostline_sweep::Backend;
 
 use crate::bench::measure::Suite;
 
@@ -106,7 +107,7 @@ pub(crate) struct DemoAssetsArgs {
     #[arg(long, value_name = "DIR")]
     pub into: Option<PathBuf>,
     /// What the tensors run on
-    #[arg(long, value_enum, default_value_t = Backend::Flex)]
+    #[arg(long, value_parser = backends(), default_value_t = Backend::Flex)]
     pub backend: Backend,
     /// Use this build of frostline instead of building one
     #[arg(long, value_name = "PATH")]
@@ -166,7 +167,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub peer_seeds: Option<u32>,
     /// What our tensors run on
-    #[arg(long, value_enum, default_value_t = Backend::Flex)]
+    #[arg(long, value_parser = backends(), default_value_t = Backend::Flex)]
     pub backend: Backend,
     /// Use this build of frostline instead of building one
     #[arg(long, value_name = "PATH")]
@@ -198,7 +199,7 @@ Exit codes: 0 done, 1 the device computes something else, that was not seen, or 
 3 environment (device, build).")]
 pub(crate) struct DeviceArgs {
     /// The device's backend
-    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    #[arg(long, value_parser = backends(), default_value_t = Backend::Auto)]
     pub backend: Backend,
     /// Use this build of frostline, which has that backend and flex, instead of building one
     #[arg(long, value_name = "FILE")]

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow, bail};
+use frostline_sweep::Backend;
 use frostline_sweep::Program;
-use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result};
 use frostline_sweep::note;
 

@@ -4,7 +4,7 @@
 #[macro_use]
 mod say;
 
-pub mod args;
+mod backend;
 mod claims;
 mod crash;
 mod data;
@@ -34,6 +34,7 @@ mod progress;
 mod publish;
 mod rates;
 mod report;
+mod request;
 mod sample;
 #[cfg(test)]
 mod scale;
@@ -56,6 +57,7 @@ mod workers;
 
 pub use frostline_report::{data_warnings, visible};
 
+pub use backend::Backend;
 pub use ending::{Ending, exit_code};
 pub use executor::{Executor, Observer};
 pub use fetch::{check_fetch, fetch};
@@ -69,9 +71,13 @@ pub use plans::{BUILT_IN, BuiltIn};
 pub use program::{About, Program};
 pub use publish::publish;
 pub use report::{report, report_files};
+pub use request::{Action, Changes, FetchRequest, InputFolders, SlurmRequest, SweepRequest, WorkRequest};
 pub use say::{Output, print, say_line};
-pub use slurm::{JobId, Submitted, submissions};
+pub use slurm::options::SlurmOptions;
+pub use slurm::{JobId, Submitted, cancel, submissions};
 pub use snapshot::{CellSnapshot, CellState, Counts, Snapshot, Watched};
+pub use status::status;
 pub use sweep::sweep;
+pub use unsent::send_tracked;
 pub use work::work;
 pub use workers::{Failures, LocalWorkers};

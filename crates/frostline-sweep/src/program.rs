@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
-use clap::ValueEnum as _;
 use frostline_record::{Bits, Cell, CellFacts, Forecast, PairedTimes, TimingJob};
 use serde::{Deserialize, Serialize};
 
-use crate::args::Backend;
+use crate::backend::Backend;
 use crate::fault::{Blame as _, Result};
 use crate::trace;
 
@@ -62,7 +61,7 @@ impl Program {
     pub fn at(path: &Path, backend: Backend, revision: String) -> Result<Self> {
         let path = std::path::absolute(path).environment()?;
         let about = describe(&path, backend).environment()?;
-        let backend = Backend::from_str(&about.backend, false).unwrap_or(backend);
+        let backend = about.backend.parse().unwrap_or(backend);
         Ok(Self { path, backend, about, revision, trace: None })
     }
 

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use frostline_files::claim::Commit;
 use frostline_record::{Event, Job, MadeBy, Record, SCHEMA, read_record};
 
-use crate::args::FailureArgs;
 use crate::crash::{Crash, exit_text};
 use crate::executor::{Executor, Observer};
 use crate::fault::{Blame as _, Result, environment};
@@ -46,14 +45,6 @@ pub struct Failures {
     pub retries: u32,
     /// The longest time that a cell may take.
     pub time_limit: Option<Duration>,
-}
-
-impl Failures {
-    /// As the command line says.
-    pub(crate) fn of(args: &FailureArgs) -> Self {
-        let time_limit = args.cell_minutes.map(|minutes| Duration::from_secs_f64(60.0 * minutes));
-        Self { stop: args.fail_fast, retries: args.retry, time_limit }
-    }
 }
 
 /// The threads of each of so many workers: those that were asked for, or their share of the cores.

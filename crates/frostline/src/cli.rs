@@ -16,8 +16,8 @@ use std::sync::OnceLock;
 
 use anyhow::Result;
 use clap::{CommandFactory as _, Parser, Subcommand};
+use frostline_args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
 use frostline_kernels::backend;
-use frostline_sweep::args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
 use frostline_sweep::{Place, Program, exit_code};
 use frostline_sweep::{note, trace};
 use frostline_watch::args::{ServeArgs, WatchArgs};
@@ -88,21 +88,21 @@ enum Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let command = Cli::parse_from(arguments).command;
     let trace = match &command {
-        Command::Sweep(args) => args.trace.clone(),
-        Command::Work(args) => args.trace.clone(),
+        Command::Sweep(args) => args.trace().map(PathBuf::from),
+        Command::Work(args) => args.trace().map(PathBuf::from),
         _ => std::env::var_os(trace::VARIABLE).map(PathBuf::from),
     };
     log::start(trace.as_deref());
     match command {
         Command::Sweep(args) => {
-            exit_code(frostline_sweep::sweep(&args, &Place::here(), || Program::itself(args.backend)))
+            exit_code(args.command().and_then(|command| command.run(&Place::here(), Program::itself)))
         }
-        Command::Work(args) => exit_code(frostline_sweep::work(&args, Program::itself)),
+        Command::Work(args) => exit_code(frostline_sweep::work(&args.request(), Program::itself)),
         Command::Watch(args) => exit_code(frostline_watch::watch(&args)),
         Command::Serve(args) => exit_code(frostline_watch::serve(&args)),
-        Command::Report(args) => exit_code(frostline_sweep::report(&args)),
+        Command::Report(args) => exit_code(frostline_sweep::report(&args.folders, args.out.as_deref())),
         Command::Publish(args) => exit_code(frostline_sweep::publish(&args.folder, &args.to)),
-        Command::Fetch(args) => exit_code(frostline_sweep::fetch(&args, &Place::here())),
+        Command::Fetch(args) => exit_code(frostline_sweep::fetch(&args.request(), &Place::here())),
         command => match run_printing(command) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,

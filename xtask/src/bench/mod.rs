@@ -182,7 +182,7 @@ fn command(args: &BenchArgs, pace: &Pace) -> String {
     put(args.batch != 16, format!("--batch {}", args.batch));
     put(args.threads.is_some(), format!("--threads {}", args.threads.unwrap_or(0)));
     put(args.peer_seeds.is_some(), format!("--peer-seeds {}", args.peer_seeds.unwrap_or(0)));
-    put(args.backend != frostline_sweep::args::Backend::Flex, format!("--backend {}", args.backend));
+    put(args.backend != frostline_sweep::Backend::Flex, format!("--backend {}", args.backend));
     put(args.write, "--write".into());
     parts.join(" ")
 }

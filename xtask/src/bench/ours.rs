@@ -18,8 +18,8 @@ use crate::bench::process::{Answer, Refusal, answer, last_lines, object};
 use crate::bench::stored::Figures;
 use crate::bench::trace;
 use crate::limit::Limit;
+use frostline_sweep::Backend;
 use frostline_sweep::Program;
-use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 use frostline_sweep::note;
 

@@ -187,7 +187,7 @@ mod tests {
     use crate::bench::limits;
     use crate::bench::stored::tests::{measured, row, side};
     use crate::bench::trace;
-    use frostline_sweep::args::Backend;
+    use frostline_sweep::Backend;
 
     #[test]
     fn a_page_from_made_up_measurements() {

@@ -13,7 +13,7 @@ use crate::bench::places::Encoder;
 use crate::bench::process::{Answer, Refusal, answer, last_lines};
 use crate::bench::stored::Figures;
 use crate::workspace;
-use frostline_sweep::args::Backend;
+use frostline_sweep::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 use frostline_sweep::note;
 use frostline_sweep::units::clock;

@@ -9,7 +9,7 @@ use crate::bench::measure::{Measure, Suite};
 use crate::bench::spread::{Spread, figure};
 use crate::bench::stored::{Measured, Row, Run, Side};
 use crate::bench::trace;
-use frostline_sweep::args::Backend;
+use frostline_sweep::Backend;
 
 /// One table with its heading.
 #[derive(Debug)]

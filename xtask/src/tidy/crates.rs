@@ -40,6 +40,7 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-track", &["files"]),
     pure("frostline-report", &["record", "score"]),
     pure("frostline-sweep", &["assets", "conllu", "files", "freeze", "record", "report", "track"]),
+    pure("frostline-args", &["files", "record", "sweep"]),
     pure("frostline-watch", &["files", "record", "report", "sweep"]),
     tensors("frostline-kernels", &["random", "record"]),
     tensors("frostline-model", &["files", "kernels", "random"]),
@@ -55,11 +56,11 @@ const CHARTERS: &[Charter] = &[
     pure(
         "frostline",
         &[
-            "align", "assets", "cell", "conllu", "files", "freeze", "kernels", "model", "record", "score",
-            "sweep", "tagger", "train", "watch",
+            "align", "args", "assets", "cell", "conllu", "files", "freeze", "kernels", "model", "record",
+            "score", "sweep", "tagger", "train", "watch",
         ],
     ),
-    pure("xtask", &["assets", "files", "random", "record", "sweep"]),
+    pure("xtask", &["args", "assets", "files", "random", "record", "sweep"]),
     pure(
         "frostline-fuzz",
         &[
