@@ -158,7 +158,7 @@ impl EncoderFacts {
     }
 }
 
-/// What a cell is predicted to cost on a machine: what `frostline forecast` answers.
+/// What a cell is predicted to cost on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forecast {
@@ -191,8 +191,7 @@ pub struct InParts {
     pub bytes: u64,
 }
 
-/// The data of a cell, and of all cells after it that learn from the same: what `frostline data`
-/// answers.
+/// The data of a cell, and of all cells after it that learn from the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellFacts {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use frostline_record::Forecast;
+use frostline_record::{Forecast, ForecastJob};
 
 use crate::fault::Result;
 use crate::inputs::Sources;
@@ -47,7 +47,7 @@ impl Costs {
             let threads = shared_threads(jobs, request.threads);
             cells.truncate(settings);
             let prefix_cache = study.plan.prefix_cache.enabled.is_on();
-            let each = program.forecast(&cells, threads, calibrate, prefix_cache)?;
+            let each = program.forecast(ForecastJob { cells, threads, calibrate, prefix_cache })?;
             Ok(Self::Known { each, jobs, threads })
         };
         ask().unwrap_or_else(|fault: crate::fault::Fault| Self::Unknown(format!("{:#}", fault.error)))

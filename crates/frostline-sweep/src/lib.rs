@@ -4,10 +4,12 @@
 #[macro_use]
 mod say;
 
+mod assistant;
 mod backend;
 mod claims;
 mod crash;
 mod data;
+mod data_check;
 mod ending;
 mod executor;
 mod facts;
@@ -55,9 +57,10 @@ mod work;
 mod worker;
 mod workers;
 
-pub use frostline_report::{data_warnings, visible};
+pub use frostline_report::visible;
 
 pub use backend::Backend;
+pub use data_check::check_data;
 pub use ending::{Ending, exit_code};
 pub use executor::{Executor, Observer};
 pub use fetch::{check_fetch, fetch};
@@ -68,10 +71,12 @@ pub use notices::{CellName, Notice};
 pub use outcome::Outcome;
 pub use place::{Place, shown};
 pub use plans::{BUILT_IN, BuiltIn};
-pub use program::{About, Program};
+pub use program::Program;
 pub use publish::publish;
 pub use report::{report, report_files};
-pub use request::{Action, Changes, FetchRequest, InputFolders, SlurmRequest, SweepRequest, WorkRequest};
+pub use request::{
+    Action, Changes, Failures, FetchRequest, InputFolders, SlurmRequest, SweepRequest, WorkRequest,
+};
 pub use say::{Output, print, say_line};
 pub use slurm::options::SlurmOptions;
 pub use slurm::{JobId, Submitted, cancel, submissions};
@@ -80,4 +85,4 @@ pub use status::status;
 pub use sweep::sweep;
 pub use unsent::send_tracked;
 pub use work::work;
-pub use workers::{Failures, LocalWorkers};
+pub use workers::LocalWorkers;

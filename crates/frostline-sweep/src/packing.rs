@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use frostline_record::{Cell, Forecast, Settings};
+use frostline_record::{Cell, Forecast, ForecastJob, Settings};
 use tracing::debug;
 
 use crate::backend::Backend;
@@ -77,7 +77,8 @@ fn largest(cells: &[Cell], program: &Program) -> Option<u64> {
             some.push(cell.clone());
         }
     }
-    let all: Vec<Forecast> = program.forecast(&some, 1, false, false).ok()?;
+    let job = ForecastJob { cells: some, threads: 1, calibrate: false, prefix_cache: false };
+    let all: Vec<Forecast> = program.forecast(job).ok()?;
     all.iter().map(|forecast| forecast.bytes).max()
 }
 

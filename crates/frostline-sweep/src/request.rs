@@ -9,7 +9,6 @@ use frostline_record::{FindLr, Init};
 use crate::backend::Backend;
 use crate::say::Output;
 use crate::slurm::options::SlurmOptions;
-use crate::workers::Failures;
 
 /// A study.
 #[derive(Clone, Debug)]
@@ -113,6 +112,17 @@ pub struct InputFolders {
     pub data: Option<PathBuf>,
     /// The folder of encoders.
     pub models: Option<PathBuf>,
+}
+
+/// What happens when a cell fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Failures {
+    /// Whether no further cell is started once one has failed for good.
+    pub stop: bool,
+    /// How often a failed cell is run again before its error is recorded.
+    pub retries: u32,
+    /// The longest time that a cell may take.
+    pub time_limit: Option<Duration>,
 }
 
 /// How jobs of SLURM run the cells.

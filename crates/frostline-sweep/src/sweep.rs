@@ -20,10 +20,10 @@ use crate::outcome::Outcome;
 use crate::place::Place;
 use crate::program::Program;
 use crate::rates::{RateFinder, Round};
-use crate::request::{Action, SweepRequest};
+use crate::request::{Action, Failures, SweepRequest};
 use crate::study::Study;
 use crate::trace::Trace;
-use crate::workers::{Failures, LocalWorkers};
+use crate::workers::LocalWorkers;
 use crate::{data, inputs, list, packing, progress, report, say, slurm, timing, track, twins};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
@@ -38,7 +38,7 @@ pub fn sweep(
 ) -> Result<Ending> {
     say::set_output(request.output);
     let trace = Trace::begin(request.trace.as_ref())?;
-    let program = || program().map(|program| Program { trace: request.trace.clone(), ..program });
+    let program = || program().map(|program| program.traced(request.trace.clone()));
     let ending = info_span!("sweep").in_scope(|| run(request, place, program))?;
     trace.end("sweep")?;
     Ok(ending)

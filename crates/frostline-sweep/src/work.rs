@@ -31,8 +31,7 @@ use crate::{interrupts, progress, say, slurm, track};
 pub fn work(request: &WorkRequest, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
     say::set_output(request.output);
     let trace = Trace::begin(request.trace.as_ref())?;
-    let program =
-        |backend| program(backend).map(|program| Program { trace: request.trace.clone(), ..program });
+    let program = |backend| program(backend).map(|program| program.traced(request.trace.clone()));
     let ending = run(request, program)?;
     trace.end("work")?;
     Ok(ending)

@@ -24,9 +24,8 @@ use frostline_watch::args::{ServeArgs, WatchArgs};
 
 use crate::commands::{
     Stop, align::Align, audit::Audit, bench::Bench, check::Check, completions::Completions, conllu::Conllu,
-    data::Data, doctor::Doctor, export::Export, forecast::Forecast, is_closed_pipe, logits::Logits, man::Man,
-    params::Params, plans::Plans, pretrain::Pretrain, score::Score, tag::Tag, time::Time, unwritten,
-    version::Version, worker::Worker,
+    doctor::Doctor, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params, plans::Plans,
+    pretrain::Pretrain, score::Score, tag::Tag, unwritten, version::Version, worker::Worker,
 };
 use crate::log;
 
@@ -71,10 +70,8 @@ enum Command {
     Logits(Logits),
     Pretrain(Pretrain),
     Bench(Bench),
-    Data(Data),
-    Forecast(Forecast),
-    Time(Time),
     Doctor(Doctor),
+    #[command(hide = true)]
     Worker(Worker),
     #[command(hide = true)]
     Check(Check),
@@ -131,9 +128,6 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Logits(logits) => logits.run(&mut out),
         Command::Pretrain(pretrain) => pretrain.run(),
         Command::Bench(bench) => bench.run(&mut out),
-        Command::Data(data) => data.run(&mut out),
-        Command::Forecast(forecast) => forecast.run(&mut out),
-        Command::Time(time) => time.run(&mut out),
         Command::Doctor(doctor) => doctor.run(&mut out),
         // A worker locks standard output itself and flushes it after every event.
         Command::Worker(worker) => worker.run(),

@@ -245,16 +245,9 @@ mod tests {
             "cargo xtask device --backend wgpu --data DIR --models DIR --python PY --limit 2.5 --write",
         ] {
             let args = parsed(given);
-            let runner = Program {
-                path: "frostline".into(),
-                backend: args.backend,
-                about: serde_json::from_str(
-                    r#"{"version": "1", "code": "c", "backends": [], "isa": "gpu", "device": "d"}"#,
-                )
-                .expect("a description"),
-                revision: String::new(),
-                trace: None,
-            };
+            let about = r#"{"version": "1", "code": "c", "backends": [], "isa": "gpu", "device": "d"}"#;
+            let about = serde_json::from_str(about).expect("a description");
+            let runner = Program::described("frostline".into(), args.backend, about, String::new());
             assert_eq!(command(&args, &runner), given);
         }
     }
