@@ -1,8 +1,38 @@
-//! `report` and `publish`, which read the folder of a sweep.
+//! The commands that take the folder of a sweep: `status`, `cancel`, `report` and `publish`.
 
 use std::path::PathBuf;
 
 use clap::Args;
+
+/// `status`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+`frostline watch` shows the same while it changes.
+
+Examples:
+    frostline status study
+
+Exit codes: 0 done, 3 environment (no sweep).")]
+pub struct StatusArgs {
+    /// The sweep's folder
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}
+
+/// `cancel`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Running cells are stored after their step, and the same `frostline sweep` continues with them.
+
+Examples:
+    frostline cancel study
+
+Exit codes: 0 done, 3 environment (no jobs were submitted, SLURM cannot be asked).")]
+pub struct CancelArgs {
+    /// The sweep's folder
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}
 
 /// `report`.
 #[derive(Debug, Args)]

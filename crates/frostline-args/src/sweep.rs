@@ -1,17 +1,15 @@
-//! `sweep`: a study, and the options that show or end one.
+//! `sweep`: a study and how it runs. Some options are older names of other commands, and are not shown.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use frostline_record::{FindLr, Init};
 use frostline_sweep::fault::{Blame as _, Result};
-use frostline_sweep::{
-    Action, Backend, Changes, Ending, InputFolders, Place, Program, SlurmRequest, SweepRequest,
-};
+use frostline_sweep::{Action, SlurmRequest, SweepRequest};
 
+use crate::command::SweepCommand;
 use crate::shared::{FailureArgs, OutputArgs, SharingArgs};
 use crate::slurm::SlurmArgs;
-use crate::values::{Seeds, backends, seeds};
+use crate::study::StudyArgs;
 
 /// `sweep`.
 #[derive(Debug, Args)]
@@ -23,106 +21,44 @@ Examples:
     frostline sweep --lang en,pcm
     frostline sweep --plan paper --data TREEBANKS --models ENCODERS --verify
     frostline sweep --plan my-plan.toml --seeds 42-46 --policies none,first-4 --out study
-    frostline sweep --plan paper --set 'optimizer.lr=[1e-5, 5e-5]' --set data.first=2500 --list
+    frostline sweep --plan paper --set 'optimizer.lr=[1e-5, 5e-5]' --set data.first=2500
     frostline sweep --plan my-plan.toml --find-lr
-    frostline sweep --status study
+
+`frostline plan` takes the same options and shows what a sweep would run; `frostline status` shows how far it is.
 
 Exit codes: 0 done, 1 some cells failed, 2 bad plan or arguments, 3 environment (data, encoder, \
 output folder, device, build), 130 interrupted.")]
 pub struct SweepArgs {
-    /// The plan: the name of a built-in one, as in `paper`, or a TOML file [default: demo, or paper with
-    /// --data, --models or an --encoder that is not embedded]
-    #[arg(long, value_name = "PLAN")]
-    plan: Option<PathBuf>,
-    /// Only these treebanks of the plan, as in `en,pcm`
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    lang: Vec<String>,
-    /// These policies instead of the plan's, as in `none,first-4,head-only`
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    policies: Vec<String>,
-    /// These seeds instead of the plan's, as in `42,43` or `42-46`
-    #[arg(long, value_name = "SEEDS", value_delimiter = ',', value_parser = seeds)]
-    seeds: Vec<Seeds>,
-    /// This encoder instead of the plan's: a folder under the models folder, or a path
-    #[arg(long, value_name = "NAME")]
-    encoder: Option<String>,
-    /// Read the encoder's weights, or draw them at random from its config
-    #[arg(long, value_name = "HOW", value_enum)]
-    encoder_init: Option<EncoderInit>,
-    /// Change a setting, as in `optimizer.lr=3e-5`, one of a stage, as in `stages.head.train.epochs=1`, or
-    /// one of a policy or language, as in `policies.none+lora.optimizer.lr=1e-3`; a list
-    /// makes it an axis of the grid
-    #[arg(long = "set", value_name = "SETTING=VALUE")]
-    set: Vec<String>,
-    /// First find a learning rate for each policy, or with `=lang` for each policy in each language, with cells that are not
-    /// compared: on a sample of train, with a seed of their own [default: the plan's `[search]`]
-    #[arg(
-        long,
-        value_name = "WHAT",
-        value_enum,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "policy"
-    )]
-    find_lr: Option<FindLrFor>,
-    /// The folder or the ZIP archive that holds treebanks
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// The folder that holds encoders
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
-    /// What the tensors run on
-    #[arg(long, value_parser = backends(), default_value_t = Backend::Flex)]
-    backend: Backend,
-    /// Cells at a time [default: the plan's `jobs`, or as many as are fastest together]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    jobs: Option<u32>,
-    /// Threads of each worker [default: cores / jobs]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    threads: Option<u32>,
+    /// The study
+    #[command(flatten)]
+    study: StudyArgs,
     /// What happens when a cell fails
     #[command(flatten)]
     failures: FailureArgs,
-    /// The sweep's folder [default: sweeps/PLAN-HASH, the same for any of the plan's treebanks,
-    /// policies and seeds]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Show the cells, what each is predicted to cost on this machine, and where each input comes from; and run nothing
-    #[arg(long, conflicts_with = "verify")]
+    /// As `frostline plan`
+    #[arg(long, hide = true, conflicts_with = "verify")]
     list: bool,
-    /// With --list: time steps for some seconds where this was not done on this machine before, to predict how long
-    /// cells take. The result is kept in the cache
-    #[arg(long, requires = "list")]
+    /// As `frostline plan --calibrate`
+    #[arg(long, hide = true, requires = "list")]
     calibrate: bool,
-    /// Show how the sweep in a folder stands: what is recorded, what failed, and who runs which cell
-    #[arg(long, value_name = "DIR", exclusive = true)]
+    /// As `frostline status`
+    #[arg(long, hide = true, value_name = "DIR", exclusive = true)]
     status: Option<PathBuf>,
     /// Send what an MLflow server did not take while the sweep in a folder ran
     #[arg(long, value_name = "DIR", exclusive = true)]
     send_tracked: Option<PathBuf>,
-    /// Show what would be learned from: sizes, tags, unknown words, subwords, sentences that splits
-    /// share; and train nothing
-    #[arg(long, conflicts_with_all = ["list", "verify"])]
+    /// As `frostline plan --data-report`
+    #[arg(long, hide = true, conflicts_with_all = ["list", "verify"])]
     data_report: bool,
     /// Take one step in every cell, to see that it can run, and write no record
     #[arg(long)]
     verify: bool,
-    /// Write the sweep's folder for `frostline work`, and run nothing
-    #[arg(long, conflicts_with_all = ["list", "data_report", "verify"])]
+    /// As `frostline begin`
+    #[arg(long, hide = true, conflicts_with_all = ["list", "data_report", "verify"])]
     begin: bool,
     /// Who runs the cells
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Compute constant prefixes in every step, whatever the plan says
-    #[arg(long)]
-    no_prefix_cache: bool,
-    /// Do not time the policies' steps in turns after the cells
-    #[arg(long)]
-    no_timing: bool,
-    /// Report cells to these trackers while they train, in place of the plan's: tensorboard, wandb, mlflow (all into the
-    /// sweep's folder), mlflow=URL or off [default: the plan's `track`]
-    #[arg(long, value_name = "TRACKERS", value_delimiter = ',')]
-    track: Vec<String>,
     /// Write what every process did when, down to single steps, as a trace that Perfetto and Chrome show
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -132,34 +68,6 @@ pub struct SweepArgs {
     /// What is said
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// What the arguments of `sweep` ask for.
-#[derive(Debug)]
-pub enum SweepCommand {
-    /// Run a study, or show what it would be.
-    Sweep(Box<SweepRequest>),
-    /// Show how far the sweep in a folder is.
-    Status(PathBuf),
-    /// Send what an MLflow server did not take.
-    SendTracked(PathBuf),
-    /// End the jobs that were submitted for a folder.
-    Cancel(PathBuf),
-}
-
-impl SweepCommand {
-    /// Carries it out. `program` returns the worker program for a backend; it is not called if no worker is needed.
-    ///
-    /// # Errors
-    /// See the functions of the same names in `frostline_sweep`.
-    pub fn run(self, place: &Place, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
-        match self {
-            Self::Sweep(request) => frostline_sweep::sweep(&request, place, || program(request.backend)),
-            Self::Status(folder) => frostline_sweep::status(&folder),
-            Self::SendTracked(folder) => frostline_sweep::send_tracked(&folder),
-            Self::Cancel(folder) => frostline_sweep::cancel(&folder),
-        }
-    }
 }
 
 impl SweepArgs {
@@ -185,30 +93,12 @@ impl SweepArgs {
         }
         let action = self.action();
         Ok(SweepCommand::Sweep(Box::new(SweepRequest {
-            action,
-            plan: self.plan,
-            changes: Changes {
-                langs: self.lang,
-                policies: self.policies,
-                seeds: self.seeds.into_iter().flatten().collect(),
-                encoder: self.encoder,
-                encoder_init: self.encoder_init.map(Init::from),
-                find_lr: self.find_lr.map(FindLr::from),
-                assignments: self.set,
-                no_prefix_cache: self.no_prefix_cache,
-                no_timing: self.no_timing,
-                track: self.track,
-            },
-            inputs: InputFolders { data: self.data, models: self.models },
-            out: self.out,
-            backend: self.backend,
-            jobs: self.jobs,
-            threads: self.threads,
             failures: self.failures.failures(),
             slurm: self.cluster.slurm().plan()?,
             lease: self.sharing.lease(),
             output: self.output.output(),
             trace: self.trace,
+            ..self.study.request(action)
         })))
     }
 
@@ -224,15 +114,6 @@ impl SweepArgs {
     }
 }
 
-/// For what `--find-lr` finds a learning rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FindLrFor {
-    /// Each policy, by its mean over the languages
-    Policy,
-    /// Each policy in each language
-    Lang,
-}
-
 /// Who runs the cells.
 #[derive(Debug, Args)]
 pub struct ClusterArgs {
@@ -245,21 +126,12 @@ pub struct ClusterArgs {
     /// Show the jobs that would be submitted, and submit nothing
     #[arg(long)]
     dry_run: bool,
-    /// End the jobs that were submitted for a sweep's folder
-    #[arg(long, value_name = "DIR", exclusive = true)]
+    /// As `frostline cancel`
+    #[arg(long, hide = true, value_name = "DIR", exclusive = true)]
     cancel: Option<PathBuf>,
     /// The jobs
     #[command(flatten)]
     slurm: SlurmArgs,
-}
-
-impl From<FindLrFor> for FindLr {
-    fn from(what: FindLrFor) -> Self {
-        match what {
-            FindLrFor::Policy => Self::Policy,
-            FindLrFor::Lang => Self::Lang,
-        }
-    }
 }
 
 impl ClusterArgs {
@@ -294,20 +166,51 @@ pub enum ExecutorKind {
     Slurm,
 }
 
-/// How the encoder's parameters are initialised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EncoderInit {
-    /// From the weights file
-    Pretrained,
-    /// From the config and the seed alone
-    Random,
-}
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
 
-impl From<EncoderInit> for Init {
-    fn from(how: EncoderInit) -> Self {
-        match how {
-            EncoderInit::Pretrained => Self::Pretrained,
-            EncoderInit::Random => Self::Random,
+    use super::*;
+    use crate::study::{BeginArgs, PlanArgs};
+
+    #[derive(Parser)]
+    enum Line {
+        Sweep(Box<SweepArgs>),
+        Plan(Box<PlanArgs>),
+        Begin(Box<BeginArgs>),
+    }
+
+    fn asked(words: &str) -> String {
+        let all = std::iter::once("frostline").chain(words.split_whitespace());
+        let command = match Line::parse_from(all) {
+            Line::Sweep(args) => args.command().expect("a command"),
+            Line::Plan(args) => args.command(),
+            Line::Begin(args) => args.command(),
+        };
+        format!("{command:?}")
+    }
+
+    #[test]
+    fn older_options_of_sweep_ask_for_what_the_commands_do() {
+        for (old, new) in [
+            ("sweep --lang en --seeds 1-3 --list", "plan --lang en --seeds 1-3"),
+            ("sweep --list --calibrate --threads 2", "plan --calibrate --threads 2"),
+            ("sweep --data-report --data D --find-lr", "plan --data-report --data D --find-lr"),
+            ("sweep --begin --lease-s 5 --quiet --out O", "begin --lease-s 5 --quiet --out O"),
+        ] {
+            assert_eq!(asked(old), asked(new), "{old}");
         }
+        assert_eq!(asked("sweep --status D"), r#"Status("D")"#);
+        assert_eq!(asked("sweep --cancel D"), r#"Cancel("D")"#);
+        assert!(asked("sweep --verify").contains("action: Verify"));
+    }
+
+    #[test]
+    fn options_for_jobs_need_an_executor_that_submits_them() {
+        let words = ["sweep", "--workers", "4"];
+        let Line::Sweep(args) = Line::parse_from(["frostline"].into_iter().chain(words)) else { panic!() };
+        let fault = args.command().expect_err("nothing submits jobs");
+        assert_eq!(fault.code, frostline_sweep::fault::PLAN);
+        assert!(fault.error.to_string().contains("without --executor slurm"), "{}", fault.error);
     }
 }

@@ -16,9 +16,9 @@ over from its last checkpoint, on any processor (with another backend than flex,
 HUP, USR1 and USR2 make it save a checkpoint of each running cell and end.
 
 Examples:
-    frostline sweep --plan demo --out study --begin   # or without --begin, to run cells here too
-    frostline work study                              # in any number of terminals, jobs or machines
-    frostline sweep --status study
+    frostline begin --plan demo --out study    # or `sweep`, to run cells here too
+    frostline work study                       # in any number of terminals, jobs or machines
+    frostline status study
     frostline report study
 
 Only a sweep makes further rounds of a greedy search, and times the policies' steps in turns: run the same \

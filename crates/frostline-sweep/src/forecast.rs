@@ -1,4 +1,4 @@
-//! What the cells of a study are predicted to cost on this machine, for `--list`.
+//! What the cells of a study are predicted to cost on this machine, for `frostline plan`.
 
 use std::fmt::Write as _;
 use std::path::Path;

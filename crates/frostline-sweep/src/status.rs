@@ -1,4 +1,4 @@
-//! `sweep --status`: how far the sweep in a folder is, whichever processes run its cells.
+//! `frostline status`: how far the sweep in a folder is, whichever processes run its cells.
 
 use std::io::{self, Write};
 use std::path::Path;

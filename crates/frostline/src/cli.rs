@@ -16,9 +16,12 @@ use std::sync::OnceLock;
 
 use anyhow::Result;
 use clap::{CommandFactory as _, Parser, Subcommand};
-use frostline_args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
+use frostline_args::{
+    BeginArgs, CancelArgs, FetchArgs, PlanArgs, PublishArgs, ReportArgs, StatusArgs, SweepArgs, SweepCommand,
+    WorkArgs,
+};
 use frostline_kernels::backend;
-use frostline_sweep::{Place, Program, exit_code};
+use frostline_sweep::{Ending, Place, Program, exit_code, fault};
 use frostline_sweep::{note, trace};
 use frostline_watch::args::{ServeArgs, WatchArgs};
 
@@ -47,8 +50,16 @@ pub(crate) struct Cli {
 enum Command {
     /// Run a study: languages x policies x seeds, ending in a report
     Sweep(Box<SweepArgs>),
+    /// Show what a sweep would run: its cells, what each is predicted to cost, and where each input comes from
+    Plan(Box<PlanArgs>),
+    /// Write a sweep's folder for `frostline work`, and run nothing
+    Begin(Box<BeginArgs>),
     /// Run cells of an existing sweep, alongside other processes
     Work(WorkArgs),
+    /// Show how far a sweep is: what is recorded, what failed, and which processes run cells
+    Status(StatusArgs),
+    /// End the jobs of a cluster that were submitted for a sweep
+    Cancel(CancelArgs),
     /// Follow a sweep that runs somewhere: in this terminal, or as JSON lines
     Watch(WatchArgs),
     /// Serve the live page of a sweep's folder to browsers on this machine
@@ -91,9 +102,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     log::start(trace.as_deref());
     match command {
-        Command::Sweep(args) => {
-            exit_code(args.command().and_then(|command| command.run(&Place::here(), Program::itself)))
-        }
+        Command::Sweep(args) => exit_code(args.command().and_then(run_sweep)),
+        Command::Plan(args) => exit_code(run_sweep(args.command())),
+        Command::Begin(args) => exit_code(run_sweep(args.command())),
+        Command::Status(args) => exit_code(frostline_sweep::status(&args.folder)),
+        Command::Cancel(args) => exit_code(frostline_sweep::cancel(&args.folder)),
         Command::Work(args) => exit_code(frostline_sweep::work(&args.request(), Program::itself)),
         Command::Watch(args) => exit_code(frostline_watch::watch(&args)),
         Command::Serve(args) => exit_code(frostline_watch::serve(&args)),
@@ -111,6 +124,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
         },
     }
+}
+
+/// Carries out what a command of a sweep asks for, with this program as its worker.
+fn run_sweep(command: SweepCommand) -> fault::Result<Ending> {
+    command.run(&Place::here(), Program::itself)
 }
 
 /// Runs a command that prints to standard output.
@@ -136,6 +154,10 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Completions(completions) => completions.run(Cli::command(), &mut out),
         Command::Man(man) => man.run(Cli::command(), &mut out),
         Command::Sweep(_)
+        | Command::Plan(_)
+        | Command::Begin(_)
+        | Command::Status(_)
+        | Command::Cancel(_)
         | Command::Watch(_)
         | Command::Serve(_)
         | Command::Work(_)

@@ -98,6 +98,10 @@ fn every_command_explains_itself() {
     let folder = workplace();
     let commands = [
         "",
+        "plan",
+        "begin",
+        "status",
+        "cancel",
         "worker",
         "check",
         "audit",

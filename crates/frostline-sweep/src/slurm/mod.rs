@@ -125,9 +125,7 @@ fn introduce(folder: &Path, submission: &Submission, submitted: &Submitted) {
         submitted.array,
         submitted.report.as_ref().map_or_else(String::new, JobId::to_string)
     );
-    say!(
-        "          `frostline sweep --status {path}` shows how it stands, `frostline sweep --cancel {path}` ends it"
-    );
+    say!("          `frostline status {path}` shows how far it is, `frostline cancel {path}` ends it");
 }
 
 /// Shows progress until all cells are recorded and the array has ended, or Ctrl-C detaches.
