@@ -79,6 +79,8 @@ pub(crate) fn run(
         return Ok(Round::Detached);
     }
     let submitted = submission.submit(&program.path).environment()?;
+    // Jobs run the cells.
+    program.dismiss();
     introduce(folder.path(), &submission, &submitted);
     if slurm.detach {
         return Ok(Round::Detached);
