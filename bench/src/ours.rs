@@ -19,7 +19,6 @@ use crate::stored::Figures;
 use crate::suite::Suite;
 use crate::trace;
 use frostline_sweep::Program;
-use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 use frostline_sweep::note;
 

@@ -139,7 +139,7 @@ mod tests {
     use crate::limits;
     use crate::stored::tests::{measured, row, side};
     use crate::trace;
-    use frostline_sweep::args::Backend;
+    use frostline_sweep::Backend;
 
     #[test]
     fn a_page_from_made_up_measurements() {

@@ -9,8 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
 use frostline_record::{Record, StoredFile, Sweep};
+use frostline_sweep::Backend;
 use frostline_sweep::Program;
-use frostline_sweep::args::Backend;
 use frostline_sweep::units::grouped;
 
 use crate::limit::Limit;

@@ -13,7 +13,7 @@ use crate::places::Encoder;
 use crate::process::{Answer, Refusal, answer, last_lines};
 use crate::stored::Figures;
 use crate::suite::Suite;
-use frostline_sweep::args::Backend;
+use frostline_sweep::Backend;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 use frostline_sweep::note;
 use frostline_sweep::units::clock;

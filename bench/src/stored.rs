@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::{self, DEFINITIONS};
 use crate::suite::Suite;
-use frostline_sweep::args::Backend;
+use frostline_sweep::Backend;
 
 /// The schema number of the file.
 pub(crate) const SCHEMA: u32 = 1;

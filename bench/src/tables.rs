@@ -9,7 +9,7 @@ use crate::spread::{Spread, figure};
 use crate::stored::{Measured, Row, Run, Side};
 use crate::suite::Suite;
 use crate::trace;
-use frostline_sweep::args::Backend;
+use frostline_sweep::Backend;
 
 /// One table with its heading.
 #[derive(Debug)]

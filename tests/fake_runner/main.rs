@@ -11,19 +11,13 @@ use std::sync::mpsc::channel;
 
 use frostline_e2e::{Deed, FAKE_CODE};
 use frostline_record::{
-    Cell, CellFacts, Event, Forecast, InParts, Job, Load, MadeBy, Measurement, PairedTimes, SCHEMA, STOP,
-    TimedPolicy, TimingJob,
+    About, Answer, Cell, CellFacts, Event, Forecast, InParts, Load, MadeBy, Measurement, PairedTimes,
+    Request, SCHEMA, TimedPolicy, TimingJob,
 };
-use serde::de::DeserializeOwned;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.get(1).map(String::as_str) {
-        Some("version") => version(),
-        Some("check") => drop(input::<Vec<Cell>>()),
-        Some("data") => data(),
-        Some("forecast") => forecast(),
-        Some("time") => time(&arguments),
         Some("worker") => work(&arguments),
         other => {
             eprintln!("error: the fake runner has no command {other:?}");
@@ -32,15 +26,20 @@ fn main() {
     }
 }
 
-/// Returns the value on standard input, which stays open.
-fn input<T: DeserializeOwned>() -> T {
-    let mut values = serde_json::Deserializer::from_reader(std::io::stdin()).into_iter();
-    values.next().and_then(Result::ok).expect("a value")
+/// The answer to a request that runs no cell.
+fn answer(question: Request, arguments: &[String]) -> Answer {
+    match question {
+        Request::Version => Answer::Version(about()),
+        Request::Check(_) => Answer::Facts(Vec::new()),
+        Request::Data(cells) => Answer::Facts(data(&cells)),
+        Request::Forecast(job) => Answer::Forecasts(forecast(&job.cells)),
+        Request::Time(job) => Answer::Times(time(&job, arguments)),
+        Request::Run(_) | Request::Stop => unreachable!("no question"),
+    }
 }
 
-/// Prints times in which each frozen policy saves a quarter of the first one's, with a little noise.
-fn time(arguments: &[String]) {
-    let job: TimingJob = input();
+/// Times in which each frozen policy saves a quarter of the first one's, with a little noise.
+fn time(job: &TimingJob, arguments: &[String]) -> PairedTimes {
     let step_ms = |policy: usize| {
         let base = if policy == 0 { 40.0 } else { 30.0 };
         (0..20).map(|round| base + 0.1 * f64::from((round * 7) % 5)).collect()
@@ -52,31 +51,28 @@ fn time(arguments: &[String]) {
         peak_rss_mib: (job.measure == Measurement::Memory).then_some(100.0),
         peak_device_mib: None,
     });
-    let times = PairedTimes {
+    PairedTimes {
         schema: SCHEMA,
         policies: policies.collect(),
         subwords: vec![100; 20],
         load: Load { before: Some(0.5), stolen: Some(0.0), ..Load::default() },
         made_by: made_by(arguments),
-    };
-    println!("{}", serde_json::to_string(&times).expect("plain data"));
+    }
 }
 
-/// Prints facts in which all cells of a language have the same data.
-fn data() {
-    let cells: Vec<Cell> = input();
+/// Facts in which all cells of a language have the same data.
+fn data(cells: &[Cell]) -> Vec<CellFacts> {
     let mut facts: Vec<CellFacts> = Vec::new();
     for (at, cell) in cells.iter().enumerate() {
         if !cells[..at].iter().any(|before| before.settings.lang == cell.settings.lang) {
             facts.push(CellFacts { cell: cell.id.clone(), tasks: cell::facts() });
         }
     }
-    println!("{}", serde_json::to_string(&facts).expect("plain data"));
+    facts
 }
 
-/// Prints costs of which half are activations.
-fn forecast() {
-    let cells: Vec<Cell> = input();
+/// Costs of which half are activations.
+fn forecast(cells: &[Cell]) -> Vec<Forecast> {
     let bytes = std::env::var("FAKE_BYTES").map_or(4_000_000_000, |bytes| bytes.parse().expect("a number"));
     let in_parts = [(2, 3_000_000_000), (4, 2_500_000_000)];
     let forecast = |cell: &Cell| Forecast {
@@ -87,20 +83,22 @@ fn forecast() {
         bytes,
         in_parts: in_parts.map(|(accumulate, bytes)| InParts { accumulate, bytes }).to_vec(),
     };
-    let forecasts: Vec<Forecast> = cells.iter().map(forecast).collect();
-    println!("{}", serde_json::to_string(&forecasts).expect("plain data"));
+    cells.iter().map(forecast).collect()
 }
 
-fn version() {
-    if let Ok(error) = std::env::var("FAKE_NO_DEVICE") {
-        eprintln!("error: {error}");
-        std::process::exit(3);
+fn about() -> About {
+    About {
+        version: "0.0.0".into(),
+        code: code(),
+        backends: vec!["flex".into()],
+        isa: "fake".into(),
+        device: "fake".into(),
+        ..About::default()
     }
-    let code = std::env::var("FAKE_CODE").unwrap_or_else(|_| FAKE_CODE.into());
-    println!(
-        "{}",
-        serde_json::json!({"version": "0.0.0", "code": code, "backends": ["flex"], "isa": "fake", "device": "fake"})
-    );
+}
+
+fn code() -> String {
+    std::env::var("FAKE_CODE").unwrap_or_else(|_| FAKE_CODE.into())
 }
 
 /// Returns the value of an option.
@@ -112,7 +110,7 @@ fn after(arguments: &[String], name: &str) -> String {
 fn made_by(arguments: &[String]) -> MadeBy {
     MadeBy {
         version: "0.0.0".into(),
-        code: std::env::var("FAKE_CODE").unwrap_or_else(|_| FAKE_CODE.into()),
+        code: code(),
         revision: String::new(),
         backend: after(arguments, "--backend"),
         device: "none".into(),
@@ -124,34 +122,46 @@ fn made_by(arguments: &[String]) -> MadeBy {
 }
 
 fn work(arguments: &[String]) {
-    if let Ok(error) = std::env::var("FAKE_NO_START") {
-        eprintln!("{error}");
-        std::process::exit(3);
+    let fail = |variable: &str| {
+        if let Ok(error) = std::env::var(variable) {
+            eprintln!("{error}");
+            std::process::exit(3);
+        }
+    };
+    fail("FAKE_NO_DEVICE");
+    // Workers that run cells are told their threads.
+    if arguments.iter().any(|argument| argument == "--threads") {
+        fail("FAKE_NO_START");
+        if let Ok(line) = std::env::var("FAKE_BABBLE") {
+            println!("{line}");
+        }
     }
     let made_by = made_by(arguments);
-    if let Ok(line) = std::env::var("FAKE_BABBLE") {
-        println!("{line}");
-    }
     let script = script();
     let deaf = script.values().any(|deed| *deed == Deed::Deaf);
     send(&Event::Ready(made_by.clone()));
 
-    let (give, jobs) = channel::<Job>();
+    let (give, requests) = channel::<Request>();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             let line = line.expect("a line");
-            if line == STOP {
-                break;
+            match serde_json::from_str(&line).expect("a request") {
+                Request::Stop => break,
+                request => give.send(request).expect("the worker listens"),
             }
-            give.send(serde_json::from_str(&line).expect("a job")).expect("the worker listens");
         }
         if !deaf {
             std::process::exit(0);
         }
     });
-    while let Ok(job) = jobs.recv() {
-        let deed = script.get(&job.cell.title()).copied().unwrap_or(Deed::Finish);
-        cell::run(&job, deed, &made_by);
+    while let Ok(request) = requests.recv() {
+        match request {
+            Request::Run(job) => {
+                let deed = script.get(&job.cell.title()).copied().unwrap_or(Deed::Finish);
+                cell::run(&job, deed, &made_by);
+            }
+            question => send(&Event::Answer(answer(question, arguments))),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use frostline_record::{Cell, Checkpoints, Event, Job, read_record};
+use frostline_record::{Cell, Checkpoints, Event, Job, Request, read_record};
 
 use crate::{Place, RUNNER, encoder, result};
 
@@ -33,7 +33,8 @@ fn worked(place: &Place, cells: &[Cell], mut hear: impl FnMut(usize, &Event)) ->
             verify: false,
             claim: None,
         };
-        writeln!(input, "{}", serde_json::to_string(&job).expect("plain data")).expect("a job");
+        writeln!(input, "{}", serde_json::to_string(&Request::Run(Box::new(job))).expect("plain data"))
+            .expect("a job");
         errors.push(events.by_ref().find_map(|line| {
             let event = serde_json::from_str(&line.expect("a line")).expect("an event");
             hear(number, &event);

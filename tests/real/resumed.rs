@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use frostline_record::{Cell, Checkpoints, Event, Job, Record, Settings, Sweep, read_record};
+use frostline_record::{Cell, Checkpoints, Event, Job, Record, Request, Settings, Sweep, read_record};
 
 use crate::{Place, RUNNER, result};
 
@@ -70,7 +70,8 @@ fn stopped_when(job: &Job, mut is_moment: impl FnMut(&Event) -> bool) -> bool {
         .spawn()
         .expect("a worker");
     let mut input = worker.stdin.take().expect("its input");
-    writeln!(input, "{}", serde_json::to_string(job).expect("plain data")).expect("a job");
+    writeln!(input, "{}", serde_json::to_string(&Request::Run(Box::new(job.clone()))).expect("plain data"))
+        .expect("a job");
     let mut done = false;
     for line in BufReader::new(worker.stdout.take().expect("its output")).lines() {
         let event: Event = serde_json::from_str(&line.expect("a line")).expect("an event");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use frostline_bench::{BenchArgs, DeviceArgs};
-use frostline_sweep::args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
+use frostline_args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
 
 /// Frostline's commands.
 #[derive(Debug, Parser)]

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow, bail};
+use frostline_sweep::Backend;
 use frostline_sweep::Program;
-use frostline_sweep::args::Backend;
 use frostline_sweep::fault::{Blame as _, Result};
 use frostline_sweep::note;
 
@@ -31,17 +31,25 @@ impl Profile {
 
 /// Builds the program, or uses the given one, and checks that it starts.
 pub(crate) fn prepare(backend: Backend, given: Option<&Path>, profile: Profile) -> Result<Program> {
-    at(backend, given, || build(features(backend, has_nvidia()), &backend.to_string(), profile))
+    let name = backend.to_string();
+    let program = at(backend, given, || build(features(backend, has_nvidia()), &name, profile))?;
+    // A release is measured: nothing else of it runs.
+    if matches!(profile, Profile::Release) {
+        program.dismiss();
+    }
+    Ok(program)
 }
 
 /// A release with the backend `flex` in it, as which the other one has to compute.
 pub(crate) fn prepare_beside_flex(backend: Backend, given: Option<&Path>) -> Result<Program> {
-    at(backend, given, || match features(backend, has_nvidia()) {
+    let program = at(backend, given, || match features(backend, has_nvidia()) {
         all if all.split(',').any(|feature| feature == "flex") => {
             build(all, &backend.to_string(), Profile::Release)
         }
         alone => build(&format!("flex,{alone}"), &format!("{backend}-and-flex"), Profile::Release),
-    })
+    })?;
+    program.dismiss();
+    Ok(program)
 }
 
 fn at(

@@ -3,23 +3,23 @@
 //! Downloading needs a TLS library that takes longer to compile than all of xtask, so it is a feature: without it
 //! this command runs xtask again with it.
 
+use frostline_args::FetchArgs;
 use frostline_sweep::Ending;
-use frostline_sweep::args::FetchArgs;
 use frostline_sweep::fault::Result;
 
 use crate::workspace;
 
 /// Fetches what was named, or else everything that a plan reads.
 #[cfg(feature = "fetch")]
-pub(crate) fn fetch(args: &FetchArgs) -> Result<Ending> {
-    frostline_sweep::fetch(args, &workspace::place())
+pub(crate) fn fetch(args: FetchArgs) -> Result<Ending> {
+    frostline_sweep::fetch(&args.request(), &workspace::place())
 }
 
 /// Runs the same command with the feature `fetch`.
 #[cfg(not(feature = "fetch"))]
-pub(crate) fn fetch(args: &FetchArgs) -> Result<Ending> {
+pub(crate) fn fetch(args: FetchArgs) -> Result<Ending> {
     use frostline_sweep::fault::{Blame as _, ENVIRONMENT};
-    frostline_sweep::check_fetch(args, &workspace::place())?;
+    frostline_sweep::check_fetch(&args.request(), &workspace::place())?;
     let manifest = workspace::root().join("Cargo.toml");
     let status = workspace::cargo("run --profile tool --package xtask --features fetch --manifest-path")
         .arg(manifest)

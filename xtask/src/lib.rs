@@ -37,7 +37,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return code;
     }
     match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => exit_code(dispatch(&arguments.command)),
+        Ok(arguments) => exit_code(dispatch(arguments.command)),
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(PLAN);
             let _ = error.print();
@@ -46,40 +46,42 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn dispatch(command: &Command) -> Result<Ending> {
+fn dispatch(command: Command) -> Result<Ending> {
     match command {
-        Command::Sweep(options) => sweep(options),
+        Command::Sweep(options) => sweep(*options),
         Command::Work(options) => work(options),
-        Command::Report(args) => frostline_sweep::report(args),
+        Command::Report(args) => frostline_sweep::report(&args.folders, args.out.as_deref()),
         Command::Publish(args) => frostline_sweep::publish(&args.folder, &args.to),
         Command::Fetch(args) => fetch::fetch(args),
         Command::Bench(args) => {
             let build = || build::prepare(args.backend, args.runner.as_deref(), Profile::Release);
-            frostline_bench::bench(args, &workspace::root(), build)
+            frostline_bench::bench(&args, &workspace::root(), build)
         }
         Command::Device(args) => {
             let build = || build::prepare_beside_flex(args.backend, args.runner.as_deref());
-            frostline_bench::device(args, &workspace::root(), build)
+            frostline_bench::device(&args, &workspace::root(), build)
         }
         Command::Same(args) => same::same(&args.before, &args.after),
-        Command::Sbom(args) => sbom::sbom(args),
-        Command::Fuzz(args) => fuzz::fuzz(args),
+        Command::Sbom(args) => sbom::sbom(&args),
+        Command::Fuzz(args) => fuzz::fuzz(&args),
         Command::Study(args) => study::study(args.check),
         Command::Tidy => tidy::tidy(),
-        Command::BookChapters(args) => book::chapters(args),
-        Command::Ci(args) => ci::ci(args),
+        Command::BookChapters(args) => book::chapters(&args),
+        Command::Ci(args) => ci::ci(&args),
     }
 }
 
 /// Runs a study with the program that is built for its backend.
-fn sweep(options: &SweepOptions) -> Result<Ending> {
+fn sweep(options: SweepOptions) -> Result<Ending> {
     let SweepOptions { sweep, runner } = options;
-    let program = || build::prepare(sweep.backend, runner.as_deref(), Profile::Runner);
-    frostline_sweep::sweep(sweep, &workspace::place(), program)
+    let program = |backend| build::prepare(backend, runner.as_deref(), Profile::Runner);
+    sweep.command()?.run(&workspace::place(), program)
 }
 
 /// Runs cells of a sweep with the program that is built for its backend.
-fn work(options: &WorkOptions) -> Result<Ending> {
+fn work(options: WorkOptions) -> Result<Ending> {
     let WorkOptions { work, runner } = options;
-    frostline_sweep::work(work, |backend| build::prepare(backend, runner.as_deref(), Profile::Runner))
+    frostline_sweep::work(&work.request(), |backend| {
+        build::prepare(backend, runner.as_deref(), Profile::Runner)
+    })
 }

@@ -1,5 +1,4 @@
-//! Faults that can be found before any cell starts: `frostline check` reads cells and tries
-//! everything that costs little.
+//! Faults that can be found before any cell starts, by all that costs little.
 
 use std::collections::HashSet;
 
@@ -24,7 +23,12 @@ const MOST_KINDS: usize = 12;
 /// # Errors
 /// The first fault, naming file and place.
 pub fn cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
-    let (mut corpora, mut seen) = (Corpora::default(), HashSet::new());
+    check_cells(cells, &mut Corpora::default())
+}
+
+/// [`cells`], with the files that a worker has parsed.
+pub(crate) fn check_cells(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
+    let mut seen = HashSet::new();
     for cell in cells {
         let settings = &cell.settings;
         let key = (
@@ -45,10 +49,10 @@ pub fn cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
         }
         let key = (&settings.data, &settings.tasks, &settings.encoder, drawn_by(cell), &cell.inputs);
         if seen.insert(serde_json::to_string(&key)?) {
-            check_inputs(cell, &mut corpora)?;
+            check_inputs(cell, corpora)?;
         }
     }
-    describe(cells, &mut corpora)
+    describe(cells, corpora)
 }
 
 /// Returns facts about the data of the first kinds of cells.

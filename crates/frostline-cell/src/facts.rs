@@ -18,15 +18,14 @@ use crate::document::Labelled;
 /// Returns facts about the data of each kind of cell, as in a record. Only the encoder's tokenizer is read.
 ///
 /// # Errors
-/// If a file cannot be read, has a fault or has changed, or a sentence cannot be aligned.
-pub fn of_cells(cells: &[Cell]) -> Result<Vec<CellFacts>> {
-    let (mut corpora, mut seen) = (Corpora::default(), HashSet::new());
-    let mut all = Vec::new();
+/// Where a file cannot be read, has a fault or has changed, or a sentence cannot be aligned.
+pub(crate) fn of_cells(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
+    let (mut seen, mut all) = (HashSet::new(), Vec::new());
     for cell in cells {
         if !seen.insert(corpora::key(cell, false)?) {
             continue;
         }
-        all.push(of_cell(cell, &mut corpora)?);
+        all.push(of_cell(cell, corpora)?);
     }
     Ok(all)
 }

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use frostline_assets::Places;
 use frostline_freeze::{Cost, Machine, Policy, PrefixMode, ResolvedPolicy, Workload};
 use frostline_model::EncoderConfig;
-use frostline_record::{Cell, Forecast, InParts, MadeBy, Precision, Switch};
+use frostline_record::{Cell, Forecast, ForecastJob, InParts, MadeBy, Precision, Switch};
 use frostline_train::{Dataset, extras};
 
 use crate::calibration::{Calibration, Conditions, When};
@@ -20,23 +20,20 @@ use crate::stage::Stage;
 /// The values of `train.accumulate` that are tried.
 const PARTS: [usize; 4] = [2, 4, 8, 16];
 
-/// Predicts what each cell costs, with the threads of the caller's pool. Seconds need a calibration in the cache; with
-/// `calibrate`, one is made if it is missing. `note` gets a line for each. With `prefix_cache`, constant prefixes are read where
-/// they can be, and each cell computes them once.
+/// Predicts what each cell costs. If constant prefixes are read, each cell computes them once.
 ///
 /// # Errors
 /// If the cells cannot be loaded, or the backend cannot run here.
-pub fn of_cells(
-    cells: &[Cell],
-    backend: &str,
-    calibrate: bool,
-    prefix_cache: bool,
-    note: &mut dyn FnMut(&str),
-) -> Result<Vec<Forecast>> {
-    let mut shared = Shared::default();
-    let when = if calibrate { When::Missing } else { When::Never };
-    let mut machines = Machines { backend, when, prefix_cache, found: Vec::new() };
-    cells.iter().map(|cell| of_cell(cell, &mut shared, &mut machines, note)).collect()
+pub(crate) fn forecast_cells(job: &ForecastJob, backend: &str, shared: &mut Shared) -> Result<Vec<Forecast>> {
+    let when = if job.calibrate { When::Missing } else { When::Never };
+    let mut machines = Machines { backend, when, prefix_cache: job.prefix_cache, found: Vec::new() };
+    let mut note = |line: &str| tracing::info!("{line}");
+    let mut all = || job.cells.iter().map(|cell| of_cell(cell, shared, &mut machines, &mut note)).collect();
+    if job.threads == rayon::current_num_threads() {
+        return all();
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(job.threads).stack_size(16 << 20).build()?;
+    pool.install(all)
 }
 
 fn of_cell(

@@ -43,16 +43,17 @@ const MEMORY_STEPS: usize = 3;
 ///
 /// # Errors
 /// If the cells cannot be loaded, the backend cannot run here, or a step's loss is no number.
-pub fn measure(job: &TimingJob, backend: &str) -> Result<PairedTimes> {
+pub(crate) fn measure(job: &TimingJob, backend: &str, shared: &mut Shared) -> Result<PairedTimes> {
     let busy = Busy::start();
     let made_by = made_by(backend)?;
-    backend::on(backend, Timing { job, busy, made_by })?
+    backend::on(backend, Timing { job, busy, made_by, shared })?
 }
 
 struct Timing<'a> {
     job: &'a TimingJob,
     busy: Busy,
     made_by: MadeBy,
+    shared: &'a mut Shared,
 }
 
 /// One policy, ready for steps.
@@ -69,10 +70,9 @@ impl Work for Timing<'_> {
     type Output = Result<PairedTimes>;
 
     fn run<B: Train>(self, device: &B::Device) -> Result<PairedTimes> {
-        let Self { job, mut busy, made_by } = self;
-        let mut shared = Shared::default();
+        let Self { job, mut busy, made_by, shared } = self;
         let first = job.cells.first().context("there is no cell to time")?;
-        let data = load_data(first, &mut shared)?;
+        let data = load_data(first, shared)?;
         let set = drawn(&data, first, job.measure);
         let (mut models, mut ready): (Vec<(EncoderConfig, Network<B>)>, Vec<Ready<'_>>) = Default::default();
         for cell in &job.cells {
@@ -83,7 +83,7 @@ impl Work for Timing<'_> {
             let model = match known {
                 Some(place) => place,
                 None => {
-                    models.push((encoder.clone(), network(cell, &data, &encoder, &mut shared, device)?));
+                    models.push((encoder.clone(), network(cell, &data, &encoder, shared, device)?));
                     models.len() - 1
                 }
             };

@@ -1,7 +1,7 @@
 //! Describes this build and the machine on which it runs.
 
 use frostline_kernels::backend::{self, Arithmetic};
-use frostline_record::{Bits, MadeBy};
+use frostline_record::{About, Bits, MadeBy};
 
 /// Hash of the sources that determine results.
 #[must_use]
@@ -29,7 +29,18 @@ pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
     })
 }
 
-/// Returns the machine's name: its name in a cluster, or else the system's.
+/// Describes this build and the device of a backend.
+///
+/// # Errors
+/// If the backend cannot run here.
+pub fn about(backend: &str) -> anyhow::Result<About> {
+    let MadeBy { version, code, backend, isa, bits, device, .. } = made_by(backend)?;
+    let backends = backend::names().iter().map(ToString::to_string).collect();
+    let (gpus, amx) = (backend::gpus(&backend), backend::check("amx").is_ok());
+    Ok(About { version, code, backends, backend, isa, bits, device, gpus, amx })
+}
+
+/// The machine's name: the one that a cluster gives it, else the system's.
 fn node() -> String {
     let variable = |name| std::env::var(name).ok();
     let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();

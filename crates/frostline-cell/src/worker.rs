@@ -1,23 +1,23 @@
-//! The worker: jobs in on standard input, events out on standard output, one JSON value per line. It exits when
-//! its input closes, even during a cell: an orphan never continues to write. When asked to stop, it first
-//! stores the cell's state.
+//! The worker: requests in on standard input, events out on standard output, one JSON value per line.
+//! It ends when its input closes, also in the middle of a cell: an orphan never goes on writing. Asked to stop, it first
+//! stores where its cell is.
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::mpsc;
 
-use anyhow::{Context, Result};
-use frostline_record::{Event, Job, STOP};
+use anyhow::{Context, Result, bail};
+use frostline_record::{Answer, Event, Request};
 
 use crate::cell::CellTask;
 use crate::shared::Shared;
-use crate::stop;
-use crate::version::made_by;
+use crate::version::{self, made_by};
+use crate::{check, facts, forecast, stop, turns};
 use frostline_kernels::backend;
 
-/// Serves jobs on this backend until standard input closes.
+/// Answers requests on this backend until standard input closes.
 ///
 /// # Errors
-/// If the backend cannot run here, a line is no job, or a cell's folder cannot be written.
+/// If the backend cannot run here, a line is no request, or a cell's folder cannot be written.
 pub fn serve(backend: &str) -> Result<()> {
     let made_by = made_by(backend)?;
     let mut tell = |event: Event| {
@@ -34,32 +34,54 @@ pub fn serve(backend: &str) -> Result<()> {
     };
     tell(Event::Ready(made_by.clone()));
     let mut shared = Shared::default();
-    for line in lines() {
-        let job: Job = serde_json::from_str(&line).context("standard input: no job")?;
-        let task = CellTask { job: &job, made_by: made_by.clone(), shared: &mut shared, tell: &mut tell };
-        backend::on(backend, task)??;
+    for request in requests() {
+        match request? {
+            Request::Run(job) => {
+                let task =
+                    CellTask { job: &job, made_by: made_by.clone(), shared: &mut shared, tell: &mut tell };
+                backend::on(backend, task)??;
+            }
+            question => tell(match answer(question, backend, &mut shared) {
+                Ok(answer) => Event::Answer(answer),
+                Err(error) => Event::Refused { error: format!("{error:#}") },
+            }),
+        }
         stop::end_if_asked();
     }
     Ok(())
 }
 
-/// Returns the lines of standard input up to the request to stop. A separate thread reads them, and ends the
-/// process when the input closes.
-fn lines() -> mpsc::Receiver<String> {
+/// The answer to a request that runs no cell.
+fn answer(question: Request, backend: &str, shared: &mut Shared) -> Result<Answer> {
+    Ok(match question {
+        Request::Version => Answer::Version(version::about(backend)?),
+        Request::Check(cells) => Answer::Facts(check::check_cells(&cells, &mut shared.corpora)?),
+        Request::Data(cells) => Answer::Facts(facts::of_cells(&cells, &mut shared.corpora)?),
+        Request::Forecast(job) => Answer::Forecasts(forecast::forecast_cells(&job, backend, shared)?),
+        Request::Time(job) => Answer::Times(turns::measure(&job, backend, shared)?),
+        Request::Run(_) | Request::Stop => bail!("it has no answer"),
+    })
+}
+
+/// Requests on standard input up to the one to stop. A thread of its own reads them and ends the process when they end.
+fn requests() -> mpsc::Receiver<Result<Request>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut sender = Some(sender);
         for line in std::io::stdin().lock().lines() {
             match line {
                 Ok(line) if line.trim().is_empty() => {}
-                Ok(line) if line == STOP => {
-                    stop::ask();
-                    // Without a job the worker ends now.
-                    sender = None;
-                }
-                Ok(line) => {
-                    let _ = sender.as_ref().map(|sender| sender.send(line));
-                }
+                Ok(line) => match serde_json::from_str(&line) {
+                    Ok(Request::Stop) => {
+                        stop::ask();
+                        // Without a job the worker ends now.
+                        sender = None;
+                    }
+                    request => {
+                        let request = request.context("standard input: not a request");
+                        let _ = sender.as_ref().map(|sender| sender.send(request));
+                    }
+                },
                 Err(_) => break,
             }
         }

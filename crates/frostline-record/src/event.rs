@@ -1,77 +1,9 @@
-//! The messages between a sweep and its workers, one JSON value per line.
-//!
-//! A worker reads [`Job`]s from standard input and answers [`Event`]s on standard output. It ends
-//! when its input closes, in the middle of a cell too, and after the line [`STOP`] with a checkpoint.
+//! The events that a worker writes; see [`Request`](crate::Request).
 
-use frostline_files::claim::{Disk, WorkClaim};
 use serde::{Deserialize, Serialize};
 
 use crate::record_check::too_large;
-use crate::{Accounts, Cell, Checkpoints, DevPoint, EpochRow, MadeBy};
-
-/// The line on standard input after which a worker accepts no job, finishes the running step, stores its cell
-/// and exits.
-pub const STOP: &str = "stop";
-
-/// One cell for a worker.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Job {
-    /// The cell.
-    pub cell: Cell,
-    /// The cell's folder, which exists.
-    pub folder: String,
-    /// The place for outputs of constant prefixes; `None` if none are kept.
-    pub prefix_cache: Option<PrefixPlace>,
-    /// How often the cell writes a checkpoint.
-    pub checkpoints: Checkpoints,
-    /// Take one step and score one batch, to see that the cell can run. Writes no record.
-    pub verify: bool,
-    /// The claim under which the cell is run: without it the worker writes no record and no checkpoint. `None`
-    /// if no other process can run the cell.
-    pub claim: Option<JobClaim>,
-}
-
-/// The claim on a job's folder, as [`WorkClaim`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct JobClaim {
-    /// The file of the claim.
-    pub file: String,
-    /// The whole text of the file.
-    pub text: String,
-}
-
-impl From<&WorkClaim> for JobClaim {
-    fn from(claim: &WorkClaim) -> Self {
-        Self { file: claim.file.display().to_string(), text: claim.text.clone() }
-    }
-}
-
-impl From<&JobClaim> for WorkClaim {
-    fn from(claim: &JobClaim) -> Self {
-        Self { file: claim.file.clone().into(), text: claim.text.clone() }
-    }
-}
-
-impl Job {
-    /// Returns whether the job is still this process's, as far as can be known now.
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        let held = |claim: &JobClaim| frostline_files::claim::is_held(&Disk, &claim.into());
-        self.claim.as_ref().is_none_or(|claim| held(claim).unwrap_or(true))
-    }
-}
-
-/// The place where a worker keeps the outputs of constant prefixes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PrefixPlace {
-    /// MiB kept in memory.
-    pub memory_mib: u64,
-    /// The folder for outputs that do not fit, which may be shared with other workers.
-    pub folder: String,
-}
+use crate::{Accounts, Answer, DevPoint, EpochRow, MadeBy};
 
 /// The events that a worker reports while it runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,6 +48,13 @@ pub enum Event {
         /// Why, in words.
         error: String,
     },
+    /// The answer to a request that runs no cell.
+    Answer(Answer),
+    /// A request that runs no cell cannot be answered.
+    Refused {
+        /// Why, in words.
+        error: String,
+    },
 }
 
 impl Event {
@@ -127,11 +66,11 @@ impl Event {
         too_large(&value).is_none().then(|| serde_json::from_value(value).ok())?
     }
 
-    /// Returns the id of the cell that the event is about; nothing for [`Event::Ready`].
+    /// The id of the cell that the event is about, if it is about one.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         match self {
-            Self::Ready(_) => None,
+            Self::Ready(_) | Self::Answer(_) | Self::Refused { .. } => None,
             Self::Loaded(loaded) => Some(&loaded.id),
             Self::Prefix(prefix) => Some(&prefix.id),
             Self::Step(step) => Some(&step.id),

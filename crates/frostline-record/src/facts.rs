@@ -157,7 +157,7 @@ impl EncoderFacts {
     }
 }
 
-/// The predicted cost of a cell on a machine, the answer of `frostline forecast`.
+/// What a cell is predicted to cost on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forecast {
@@ -190,7 +190,7 @@ pub struct InParts {
     pub bytes: u64,
 }
 
-/// The data of a cell and of all later cells with the same data, the answer of `frostline data`.
+/// The data of a cell, and of all cells after it that learn from the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellFacts {

@@ -25,6 +25,7 @@ mod published;
 mod record;
 mod record_check;
 mod reference;
+mod request;
 mod saved;
 mod saved_files;
 mod schema;
@@ -47,9 +48,7 @@ pub use claim::{
     Along, Claim, ClaimTest, Compared, Comparisons, Converged, Drift, End, Measure, MoreOf, Needs,
 };
 pub use error::PlanError;
-pub use event::{
-    Event, Job, JobClaim, Loaded, PrefixEvent, PrefixPlace, STOP, Sample, StageParameters, StepEvent,
-};
+pub use event::{Event, Loaded, PrefixEvent, Sample, StageParameters, StepEvent};
 pub use facts::{CellFacts, EncoderFacts, Forecast, Forms, InParts, Overlap, Spelled, SplitFacts, TaskFacts};
 pub use files::prediction_file;
 pub use find_lr::{DIVERGED, Edge, FindLr, FoundRate, RateSearch, RateTrial, Rung, ScoredOn, SearchSettings};
@@ -68,6 +67,7 @@ pub use record::{
 pub use reference::{
     CompareWith, Counted, PublishedRun, REFERENCE_SCHEMA, Reference, ReferenceData, ReferenceError, Unlisted,
 };
+pub use request::{About, Answer, ForecastJob, Job, JobClaim, PrefixPlace, Request};
 pub use saved::{MODEL_SCHEMA, SavedModel};
 pub use saved_files::{SavedFiles, SavedFilesError};
 pub use schema::SCHEMA;

@@ -1,5 +1,5 @@
-//! `--data-report`: tables of the data that the cells would learn from. The worker program computes the figures;
-//! nothing is trained. And warnings about the data, which it prints before cells start.
+//! `frostline plan --data-report`: tables of the data that the cells would learn from. The worker program computes the figures;
+//! nothing is trained. And warnings about the data, which are printed before cells start.
 
 use std::io::{self, Write};
 

@@ -8,7 +8,7 @@
 //! executor pulls the jobs of a round one by one (`Jobs` in `jobs.rs`, which claims them), reports to an
 //! `Observer`, and gives an `Outcome`. The record in a cell's folder decides what became of a job, so the executor
 //! reads it, and writes one with the error where a worker could not. It is made in `sweep` (`sweep.rs`) and `work`
-//! (`work.rs`); there is only one, and its options are in `args.rs`. Retries, failures as records, and Ctrl-C are
+//! (`work.rs`); there is only one, and its options are in `request.rs`. Retries, failures as records, and Ctrl-C are
 //! in `Round` (`workers.rs`), for local workers alone.
 
 use frostline_record::{Cell, Event, Job, Record};

@@ -11,11 +11,11 @@ use std::path::Path;
 
 use frostline_record::Plan;
 
-use crate::args::FetchArgs;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result};
 use crate::place::Place;
 use crate::plans;
+use crate::request::FetchRequest;
 
 /// What is to be downloaded, each name once.
 #[derive(Debug, Default)]
@@ -37,49 +37,49 @@ struct Wanted {
 /// If the plan, a name, a pin or a host's address is invalid, a download fails, the cache cannot be written, or lacks
 /// something in offline mode. Always without the feature `fetch`.
 #[cfg(feature = "fetch")]
-pub fn fetch(args: &FetchArgs, place: &Place) -> Result<Ending> {
-    let options = download::options(args)?;
-    let wanted = wanted(args, place)?;
+pub fn fetch(request: &FetchRequest, place: &Place) -> Result<Ending> {
+    let options = download::options(request)?;
+    let wanted = wanted(request, place)?;
     for name in &wanted.elsewhere {
         say!("{name} is not fetched: give a sweep the folder that contains it with --data DIR");
     }
-    download::all(&wanted, args, &options)?;
-    if let Some(cache) = &args.cache {
+    download::all(&wanted, request, &options)?;
+    if let Some(cache) = &request.cache {
         let cache = std::path::absolute(cache).unwrap_or_else(|_| cache.clone());
         say!("a sweep finds it with FROSTLINE_CACHE={}", cache.display());
     }
     Ok(Ending::Done)
 }
 
-/// Checks the arguments only: this build lacks the feature `fetch`.
+/// Checks the request only: this build lacks the feature `fetch`.
 ///
 /// # Errors
 /// Always.
 #[cfg(not(feature = "fetch"))]
-pub fn fetch(args: &FetchArgs, place: &Place) -> Result<Ending> {
-    check_fetch(args, place)?;
+pub fn fetch(request: &FetchRequest, place: &Place) -> Result<Ending> {
+    check_fetch(request, place)?;
     crate::fault::environment(
         "this build cannot download; build it with `--features fetch`, or give a sweep folders with --data and --models",
     )
 }
 
-/// Checks the arguments of `fetch` and the plan they name, without downloading anything.
+/// Checks a request and the plan that it names, without downloading anything.
 ///
 /// # Errors
 /// If the plan cannot be read or is invalid.
-pub fn check_fetch(args: &FetchArgs, place: &Place) -> Result<()> {
-    wanted(args, place).map(|_| ())
+pub fn check_fetch(request: &FetchRequest, place: &Place) -> Result<()> {
+    wanted(request, place).map(|_| ())
 }
 
 /// What was named, or else what a plan reads that is not embedded in the program.
-fn wanted(args: &FetchArgs, place: &Place) -> Result<Wanted> {
-    if !args.names.is_empty() {
+fn wanted(request: &FetchRequest, place: &Place) -> Result<Wanted> {
+    if !request.names.is_empty() {
         let (archives, names): (BTreeSet<String>, BTreeSet<String>) =
-            args.names.iter().cloned().partition(|name| is_archive(name));
+            request.names.iter().cloned().partition(|name| is_archive(name));
         let (treebanks, encoders) = names.into_iter().partition(|name| is_treebank(name));
         return Ok(Wanted { treebanks, encoders, archives, ..Wanted::default() });
     }
-    let source = plans::read(&args.plan.clone().unwrap_or_else(plans::paper), place)?;
+    let source = plans::read(&request.plan.clone().unwrap_or_else(plans::paper), place)?;
     let plan = Plan::parse(&source.text, &source.shown).plan()?;
     let is_embedded = |name: &String| name.starts_with(frostline_assets::embedded::PREFIX);
     // A path to an existing folder is read as it is.
@@ -105,23 +105,10 @@ fn is_treebank(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: FetchArgs,
-    }
-
-    fn parsed(arguments: &[&str]) -> std::result::Result<FetchArgs, clap::Error> {
-        let all = ["fetch"].into_iter().chain(arguments.iter().copied());
-        Line::try_parse_from(all).map(|line| line.args)
-    }
-
-    fn wanted_by(arguments: &[&str]) -> Wanted {
-        wanted(&parsed(arguments).unwrap(), &Place::here()).unwrap()
+    fn wanted_by(request: &FetchRequest) -> Wanted {
+        wanted(request, &Place::here()).unwrap()
     }
 
     fn names(names: &[&str]) -> BTreeSet<String> {
@@ -130,7 +117,7 @@ mod tests {
 
     #[test]
     fn other_datasets_of_a_plan_are_not_mistaken_for_encoders() {
-        let wanted = wanted_by(&["--plan", "multitask"]);
+        let wanted = wanted_by(&FetchRequest { plan: Some("multitask".into()), ..FetchRequest::default() });
         assert_eq!(wanted.treebanks, names(&["UD_English-EWT"]));
         assert_eq!(wanted.encoders, names(&["distilbert-base-multilingual-cased"]));
         assert_eq!(wanted.elsewhere, names(&["UNER_English-EWT"]));
@@ -138,16 +125,10 @@ mod tests {
 
     #[test]
     fn names_are_treebanks_or_encoders() {
-        let wanted = wanted_by(&["UD_Wolof-WTB", "some/encoder", "UD_Wolof-WTB"]);
+        let names_asked = ["UD_Wolof-WTB", "some/encoder", "UD_Wolof-WTB"].map(String::from).to_vec();
+        let wanted = wanted_by(&FetchRequest { names: names_asked, ..FetchRequest::default() });
         assert_eq!(wanted.treebanks, names(&["UD_Wolof-WTB"]));
         assert_eq!(wanted.encoders, names(&["some/encoder"]));
         assert_eq!(wanted.elsewhere, names(&[]));
-    }
-
-    #[test]
-    fn a_revision_needs_names() {
-        let error = parsed(&["--revision", "r2.15"]).unwrap_err();
-        assert_eq!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument);
-        assert_eq!(parsed(&["UD_Wolof-WTB", "--revision", "r2.15"]).unwrap().revision.unwrap(), "r2.15");
     }
 }

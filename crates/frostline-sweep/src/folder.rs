@@ -15,7 +15,6 @@ use frostline_record::{
 };
 use tempfile::TempDir;
 
-use crate::args::ExecutorKind;
 use crate::claims::{Claims, Held};
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
@@ -324,9 +323,9 @@ impl<'a> Folder<'a> {
         let _ = frostline_files::remove_empty_folder(&folder);
     }
 
-    /// Prints what was done, what failed and how to continue. After `--verify` it removes the folder unless a cell
+    /// Prints what was done, what failed and how to continue; `by_jobs` if jobs of a cluster ran the cells. After `--verify` it removes the folder unless a cell
     /// has failed.
-    pub(crate) fn close(mut self, outcome: &Outcome, executor: ExecutorKind) -> Ending {
+    pub(crate) fn close(mut self, outcome: &Outcome, by_jobs: bool) -> Ending {
         let (path, verifies) = (place::shown(&self.path), self.verifies());
         let done = self.done() + outcome.done + outcome.elsewhere;
         Notice::End { cells: self.cells.len(), done, failed: outcome.failed.len() }.send();
@@ -346,9 +345,9 @@ impl<'a> Folder<'a> {
             let failed = counted(outcome.failed.len(), "cell");
             say!("failed    {failed}; the full errors are in {path}/cells/*/record.json");
             let also = if outcome.not_started > 0 { " and those that were not started" } else { "" };
-            match executor {
-                ExecutorKind::Local => say!("          the same command again runs the failed cells{also}"),
-                ExecutorKind::Slurm => say!("          `frostline work {path} --failed` runs them again"),
+            match by_jobs {
+                false => say!("          the same command again runs the failed cells{also}"),
+                true => say!("          `frostline work {path} --failed` runs them again"),
             }
         }
         outcome.ending()

@@ -1,15 +1,15 @@
-//! What the cells of a study are predicted to cost on this machine, for `--list`.
+//! What the cells of a study are predicted to cost on this machine, for `frostline plan`.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use frostline_record::Forecast;
+use frostline_record::{Forecast, ForecastJob};
 
-use crate::args::SweepArgs;
 use crate::fault::Result;
 use crate::inputs::Sources;
 use crate::packing;
 use crate::program::Program;
+use crate::request::SweepRequest;
 use crate::study::Study;
 use crate::units::{bytes, clock, counted, grouped};
 use crate::workers::shared_threads;
@@ -32,7 +32,8 @@ impl Costs {
         sources: &Sources,
         out: &Path,
         program: impl FnOnce() -> Result<Program>,
-        args: &SweepArgs,
+        request: &SweepRequest,
+        calibrate: bool,
     ) -> Self {
         let all = study.grid.len();
         let settings = all / study.grid.seeds();
@@ -42,11 +43,11 @@ impl Costs {
         let ask = || {
             let program = program()?;
             let mut cells = sources.cells(study, &program);
-            let jobs = packing::jobs(study.plan.jobs, &cells, out, &program, args);
-            let threads = shared_threads(jobs, args.threads);
+            let jobs = packing::jobs(study.plan.jobs, &cells, out, &program, request);
+            let threads = shared_threads(jobs, request.threads);
             cells.truncate(settings);
             let prefix_cache = study.plan.prefix_cache.enabled.is_on();
-            let each = program.forecast(&cells, threads, args.calibrate, prefix_cache)?;
+            let each = program.forecast(ForecastJob { cells, threads, calibrate, prefix_cache })?;
             Ok(Self::Known { each, jobs, threads })
         };
         ask().unwrap_or_else(|fault: crate::fault::Fault| Self::Unknown(format!("{:#}", fault.error)))

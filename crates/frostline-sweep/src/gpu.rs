@@ -1,6 +1,6 @@
 //! Which GPU a worker computes on: each its own, and only those that a batch system has given this job.
 
-use crate::args::Backend;
+use crate::backend::Backend;
 
 /// The environment variable that tells a program its GPU.
 const DEVICE: &str = "FROSTLINE_DEVICE";

@@ -7,9 +7,9 @@ use frostline_assets::{AssetError, DatasetFiles, Format, Origin, Places, read};
 use frostline_conllu::{Checks, Fault, FaultKind, foreign, parse_iob2, parse_labelled, read_strict};
 use frostline_record::{Cell, Init, Input, Inputs, Settings, sha256};
 
-use crate::args::SweepArgs;
 use crate::fault::{Blame as _, Result};
 use crate::program::Program;
+use crate::request::InputFolders;
 use crate::study::Study;
 
 /// All inputs of a study, by the names that its settings use.
@@ -54,9 +54,9 @@ const MOST_BLOCKS: u64 = 4096;
 
 /// Finds, hashes and checks what the study reads. It also replaces the policies `subsets` and `greedy` by sets of
 /// blocks, since the encoder's depth is known only here.
-pub(crate) fn find(study: &mut Study, args: &SweepArgs) -> Result<Sources> {
-    check_folders(study, args).plan()?;
-    let places = Places::new(args.data.clone(), args.models.clone()).unpacked().environment()?;
+pub(crate) fn find(study: &mut Study, folders: &InputFolders) -> Result<Sources> {
+    check_folders(study, folders).plan()?;
+    let places = Places::new(folders.data.clone(), folders.models.clone()).unpacked().environment()?;
     // Weights are hashed while treebanks are parsed.
     let (encoders, treebanks) = rayon::join(|| encoders(study, &places), || treebanks(study, &places));
     let encoders = encoders.environment()?;
@@ -140,16 +140,16 @@ fn check_policies(study: &Study, encoders: &BTreeMap<String, Encoder>) -> Result
 }
 
 /// Checks that a folder that was given is one in which something is looked for.
-fn check_folders(study: &Study, args: &SweepArgs) -> anyhow::Result<()> {
+fn check_folders(study: &Study, folders: &InputFolders) -> anyhow::Result<()> {
     let embedded = |name: &str| name.starts_with(frostline_assets::embedded::PREFIX);
     let plan = &study.plan.name;
-    if args.data.is_some() && study.plan.treebanks.values().all(|name| embedded(name)) {
+    if folders.data.is_some() && study.plan.treebanks.values().all(|name| embedded(name)) {
         bail!(
             "--data would not be read: all datasets of the plan `{plan}` are embedded; leave it out, or choose another \
              plan, as with --plan paper"
         );
     }
-    if args.models.is_some() && study.grid.variants().all(|settings| embedded(&settings.encoder.name)) {
+    if folders.models.is_some() && study.grid.variants().all(|settings| embedded(&settings.encoder.name)) {
         bail!(
             "--models would not be read: all encoders of the plan `{plan}` are embedded; leave it out, or name an encoder \
              in that folder with --encoder NAME"

@@ -4,10 +4,12 @@
 #[macro_use]
 mod say;
 
-pub mod args;
+mod assistant;
+mod backend;
 mod claims;
 mod crash;
 mod data;
+mod data_check;
 mod ending;
 mod executor;
 mod facts;
@@ -34,6 +36,7 @@ mod progress;
 mod publish;
 mod rates;
 mod report;
+mod request;
 mod sample;
 #[cfg(test)]
 mod scale;
@@ -54,8 +57,10 @@ mod work;
 mod worker;
 mod workers;
 
-pub use frostline_report::{data_warnings, visible};
+pub use frostline_report::visible;
 
+pub use backend::Backend;
+pub use data_check::check_data;
 pub use ending::{Ending, exit_code};
 pub use executor::{Executor, Observer};
 pub use fetch::{check_fetch, fetch};
@@ -66,12 +71,18 @@ pub use notices::{CellName, Notice};
 pub use outcome::Outcome;
 pub use place::{Place, shown};
 pub use plans::{BUILT_IN, BuiltIn};
-pub use program::{About, Program};
+pub use program::Program;
 pub use publish::publish;
 pub use report::{report, report_files};
+pub use request::{
+    Action, Changes, Failures, FetchRequest, InputFolders, SlurmRequest, SweepRequest, WorkRequest,
+};
 pub use say::{Output, print, say_line};
-pub use slurm::{JobId, Submitted, submissions};
+pub use slurm::options::SlurmOptions;
+pub use slurm::{JobId, Submitted, cancel, submissions};
 pub use snapshot::{CellSnapshot, CellState, Counts, Snapshot, Watched};
+pub use status::status;
 pub use sweep::sweep;
+pub use unsent::send_tracked;
 pub use work::work;
-pub use workers::{Failures, LocalWorkers};
+pub use workers::LocalWorkers;

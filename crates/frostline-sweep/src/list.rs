@@ -16,7 +16,7 @@ use crate::program::Program;
 use crate::study::Study;
 use crate::units::{bytes, counted, grouped};
 
-/// `--list`: writes the inputs, and the cells with what they are predicted to cost, where that was asked.
+/// `frostline plan`: writes the inputs, and the cells with what they are predicted to cost, where that was asked.
 ///
 /// # Errors
 /// Where `out` cannot be written.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use frostline_record::{Forecast, Job};
+use frostline_record::{Forecast, ForecastJob, Job};
 
 use crate::program::Program;
 use crate::units::bytes;
@@ -53,7 +53,10 @@ impl Memory {
 /// What a step of a job's cell keeps, and what it would keep in more parts, as a line of its error. Empty where the program
 /// gives no answer: the cell's own error matters more.
 pub(crate) fn what_fits(program: &Program, job: &Job, threads: usize) -> String {
-    let forecasts = program.forecast(std::slice::from_ref(&job.cell), threads, false, false);
+    let cells = vec![job.cell.clone()];
+    let forecasts = program.forecast(ForecastJob { cells, threads, calibrate: false, prefix_cache: false });
+    // The memory is needed for the cells.
+    program.dismiss();
     let forecast = forecasts.ok().and_then(|all| all.into_iter().next());
     forecast.map_or_else(String::new, |forecast| format!("\n{}", line(&forecast)))
 }

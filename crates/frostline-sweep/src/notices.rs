@@ -228,7 +228,9 @@ impl Observer for Notices {
             | Event::Ready(_)
             | Event::Done { .. }
             | Event::Late { .. }
-            | Event::Failed { .. } => {}
+            | Event::Failed { .. }
+            | Event::Answer(_)
+            | Event::Refused { .. } => {}
         }
     }
 

@@ -5,12 +5,13 @@
 
 use std::path::Path;
 
-use frostline_record::{Cell, Forecast, Settings};
+use frostline_record::{Cell, Forecast, ForecastJob, Settings};
 use tracing::debug;
 
-use crate::args::{Backend, ExecutorKind, SweepArgs};
+use crate::backend::Backend;
 use crate::folder;
 use crate::program::Program;
+use crate::request::{Action, SweepRequest};
 use crate::system_memory;
 use crate::units::counted;
 use crate::workers::shared_threads;
@@ -26,18 +27,24 @@ const BESIDE_BYTES: u64 = 256 << 20;
 
 /// The number of cells at a time: what plan or command line ask for, or, where that is 0, what takes the least time for the
 /// cells that are not done in `out`.
-pub(crate) fn jobs(asked: usize, cells: &[Cell], out: &Path, program: &Program, args: &SweepArgs) -> usize {
+pub(crate) fn jobs(
+    asked: usize,
+    cells: &[Cell],
+    out: &Path,
+    program: &Program,
+    request: &SweepRequest,
+) -> usize {
     if asked > 0 {
         return asked;
     }
-    let is_here = args.cluster.executor == ExecutorKind::Local
-        && matches!(program.backend, Backend::Flex | Backend::Amx | Backend::Ndarray);
+    let is_here =
+        request.slurm.is_none() && matches!(program.backend, Backend::Flex | Backend::Amx | Backend::Ndarray);
     // One that failed is run again.
     let is_done = |cell: &&Cell| matches!(folder::stored(out, cell), Ok(Some(true)));
-    let left = cells.iter().filter(|cell| args.verify || !is_done(cell)).count();
+    let left = cells.iter().filter(|cell| request.action == Action::Verify || !is_done(cell)).count();
     let cores = shared_threads(1, None);
     // Where threads are given, somebody shares this machine.
-    if !is_here || args.threads.is_some() || cores < 2 || left < 2 {
+    if !is_here || request.threads.is_some() || cores < 2 || left < 2 {
         return 1;
     }
     let fitting = match largest(cells, program).zip(system_memory::available()) {
@@ -70,7 +77,8 @@ fn largest(cells: &[Cell], program: &Program) -> Option<u64> {
             some.push(cell.clone());
         }
     }
-    let all: Vec<Forecast> = program.forecast(&some, 1, false, false).ok()?;
+    let job = ForecastJob { cells: some, threads: 1, calibrate: false, prefix_cache: false };
+    let all: Vec<Forecast> = program.forecast(job).ok()?;
     all.iter().map(|forecast| forecast.bytes).max()
 }
 

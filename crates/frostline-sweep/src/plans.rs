@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use frostline_record::{Plan, PlanError, Reference, ReferenceError};
 
-use crate::args::SweepArgs;
 use crate::fault::{Blame as _, Result};
 use crate::place::{Place, shown};
+use crate::request::{InputFolders, SweepRequest};
 
 /// A plan that is compiled into the program.
 #[derive(Clone, Copy, Debug)]
@@ -172,12 +172,15 @@ fn unreadable(wanted: &Path, shown: &str, error: &std::io::Error) -> anyhow::Err
 
 /// The plan of a sweep, and the option that chose it where `--plan` does not: the study where data, models or an
 /// encoder of one's own are named, since the demo reads only what is embedded; else the demo.
-pub(crate) fn of_sweep(args: &SweepArgs) -> (PathBuf, Option<&'static str>) {
-    let own_encoder =
-        args.encoder.as_ref().is_some_and(|name| !name.starts_with(frostline_assets::embedded::PREFIX));
-    let own =
-        [("--data", args.data.is_some()), ("--models", args.models.is_some()), ("--encoder", own_encoder)];
-    match (&args.plan, own.into_iter().find(|(_, given)| *given)) {
+pub(crate) fn of_sweep(request: &SweepRequest) -> (PathBuf, Option<&'static str>) {
+    let own_encoder = request
+        .changes
+        .encoder
+        .as_ref()
+        .is_some_and(|name| !name.starts_with(frostline_assets::embedded::PREFIX));
+    let InputFolders { data, models } = &request.inputs;
+    let own = [("--data", data.is_some()), ("--models", models.is_some()), ("--encoder", own_encoder)];
+    match (&request.plan, own.into_iter().find(|(_, given)| *given)) {
         (Some(plan), _) => (plan.clone(), None),
         (None, Some((option, _))) => (paper(), Some(option)),
         (None, None) => ("demo".into(), None),
@@ -243,19 +246,27 @@ mod tests {
 
     #[test]
     fn a_sweep_on_data_of_ones_own_is_never_the_demo() {
-        #[derive(clap::Parser)]
-        struct Line {
-            #[command(flatten)]
-            args: SweepArgs,
-        }
+        let request = |words: &str| {
+            let mut request = SweepRequest::default();
+            let mut words = words.split_whitespace();
+            while let (Some(option), Some(value)) = (words.next(), words.next()) {
+                match option {
+                    "--plan" => request.plan = Some(value.into()),
+                    "--data" => request.inputs.data = Some(value.into()),
+                    "--models" => request.inputs.models = Some(value.into()),
+                    "--encoder" => request.changes.encoder = Some(value.into()),
+                    _ => request.changes.langs = vec![value.into()],
+                }
+            }
+            request
+        };
         let chosen = |words: &str| {
-            let all = std::iter::once("sweep").chain(words.split_whitespace());
-            let (plan, option) = of_sweep(&<Line as clap::Parser>::parse_from(all).args);
+            let (plan, option) = of_sweep(&request(words));
             (plan.display().to_string(), option)
         };
         for (words, plan, option) in [
             ("", "demo", None),
-            ("--lang en --seeds 1", "demo", None),
+            ("--lang en", "demo", None),
             ("--encoder embedded:demo-distilbert", "demo", None),
             ("--data D", "paper", Some("--data")),
             ("--models M --lang en", "paper", Some("--models")),

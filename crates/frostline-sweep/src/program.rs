@@ -1,14 +1,17 @@
-//! The worker program: `frostline`, started as a separate process.
+//! The worker program: `frostline`, started as separate processes.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, bail, ensure};
-use clap::ValueEnum as _;
-use frostline_record::{Bits, Cell, CellFacts, Forecast, PairedTimes, TimingJob};
-use serde::{Deserialize, Serialize};
+use frostline_record::{
+    About, Answer, Cell, CellFacts, Forecast, ForecastJob, PairedTimes, Request, TimingJob,
+};
 
-use crate::args::Backend;
+use crate::assistant::Assistant;
+use crate::backend::Backend;
+use crate::data_check::check_data;
 use crate::fault::{Blame as _, Result};
 use crate::trace;
 
@@ -25,45 +28,28 @@ pub struct Program {
     pub revision: String,
     /// Where its processes append their spans.
     pub trace: Option<PathBuf>,
-}
-
-/// The output of `frostline version --json`. Further keys are ignored.
-#[derive(Debug, Deserialize)]
-pub struct About {
-    /// Frostline's version.
-    pub version: String,
-    /// The hash of the sources that compute results.
-    pub code: String,
-    /// The backends that it was built with.
-    pub backends: Vec<String>,
-    /// The one that was asked for, or for `auto` the one that it chose.
-    #[serde(default)]
-    pub backend: String,
-    /// The instruction set that its kernels use on this machine.
-    pub isa: String,
-    /// Where its results repeat bit for bit.
-    #[serde(default)]
-    pub bits: Bits,
-    /// The processor or the GPU.
-    pub device: String,
-    /// How many GPUs the backend can compute on.
-    #[serde(default)]
-    pub gpus: usize,
-    /// Whether the backend `amx` can compute here.
-    #[serde(default)]
-    pub amx: bool,
+    /// The process that answers questions, once there was one.
+    assistant: Mutex<Option<Assistant>>,
 }
 
 impl Program {
-    /// Starts the program at `path` once, to check that it has the backend and that the backend's device is present.
+    /// Starts the program at `path`, to check that it has the backend and that the backend's device is present. The process
+    /// stays for further questions until [`Program::dismiss`].
     ///
     /// # Errors
     /// If it cannot be started, is not a Frostline program, or cannot run the backend on this machine.
     pub fn at(path: &Path, backend: Backend, revision: String) -> Result<Self> {
         let path = std::path::absolute(path).environment()?;
-        let about = describe(&path, backend).environment()?;
-        let backend = Backend::from_str(&about.backend, false).unwrap_or(backend);
-        Ok(Self { path, backend, about, revision, trace: None })
+        let program = Self::described(path, backend, About::default(), revision);
+        let about = program.describe().environment()?;
+        let backend = about.backend.parse().unwrap_or(backend);
+        Ok(Self { backend, about, ..program })
+    }
+
+    /// A program whose description is known already. Nothing is started.
+    #[must_use]
+    pub fn described(path: PathBuf, backend: Backend, about: About, revision: String) -> Self {
+        Self { path, backend, about, revision, trace: None, assistant: Mutex::new(None) }
     }
 
     /// The program that is currently running.
@@ -75,105 +61,105 @@ impl Program {
         Self::at(&path, backend, String::new())
     }
 
+    /// Ends the process that answers questions, and frees the memory that it holds. The next question starts another one.
+    pub fn dismiss(&self) {
+        *self.assistant.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The same program, whose processes append their spans to this file.
+    pub(crate) fn traced(self, trace: Option<PathBuf>) -> Self {
+        if trace.is_some() {
+            self.dismiss();
+        }
+        Self { trace, ..self }
+    }
+
     /// Checks cells before any of them starts: the shapes of the weights, the tokenizer, strict tags. Returns warnings about
     /// their data, as lines.
     pub(crate) fn check(&self, cells: &[Cell]) -> Result<String> {
-        let warnings = self.output_for(cells, &["check"]).environment()?;
-        Ok(String::from_utf8_lossy(&warnings).into_owned())
+        let facts = self.facts(&Request::Check(cells.to_vec())).environment()?;
+        check_data(cells, &facts).environment()
     }
 
     /// Facts about the data of each kind of cell.
     pub(crate) fn data(&self, cells: &[Cell]) -> Result<Vec<CellFacts>> {
-        let answer = self.output_for(cells, &["data"]).environment()?;
-        let place = || format!("{} data: not the output of a Frostline program", self.path.display());
-        serde_json::from_slice(&answer).with_context(place).environment()
+        self.facts(&Request::Data(cells.to_vec())).environment()
     }
 
     /// What cells are predicted to cost, with the threads of a worker.
-    pub(crate) fn forecast(
-        &self,
-        cells: &[Cell],
-        threads: usize,
-        calibrate: bool,
-        prefix_cache: bool,
-    ) -> Result<Vec<Forecast>> {
-        let (backend, threads) = (self.backend.to_string(), threads.to_string());
-        let mut arguments = vec!["forecast", "--backend", &backend, "--threads", &threads];
-        arguments.extend(calibrate.then_some("--calibrate"));
-        arguments.extend((!prefix_cache).then_some("--no-prefix-cache"));
-        let answer = self.output_for(cells, &arguments).environment()?;
-        let place = || format!("{} forecast: not the output of a Frostline program", self.path.display());
-        serde_json::from_slice(&answer).with_context(place).environment()
+    pub(crate) fn forecast(&self, job: ForecastJob) -> Result<Vec<Forecast>> {
+        match self.ask(&Request::Forecast(job)).environment()? {
+            Answer::Forecasts(forecasts) => Ok(forecasts),
+            other => Err(unexpected(&other)).environment(),
+        }
     }
 
-    /// Times of steps, or the memory that they take.
+    /// Times of steps, or the memory that they take, in a process that does nothing else.
     pub(crate) fn time(&self, job: &TimingJob, threads: Option<u32>) -> anyhow::Result<PairedTimes> {
-        let (backend, threads) = (self.backend.to_string(), threads.map(|threads| threads.to_string()));
-        let mut arguments = vec!["time", "--backend", &backend];
-        arguments.extend(threads.iter().flat_map(|threads| ["--threads", threads]));
-        let answer = self.output_for(job, &arguments)?;
-        let place = || format!("{} time: not the output of a Frostline program", self.path.display());
-        let times: PairedTimes = serde_json::from_slice(&answer).with_context(place)?;
+        let mut command = self.command();
+        command.args(threads.iter().flat_map(|threads| ["--threads".to_string(), threads.to_string()]));
+        let Answer::Times(times) = Assistant::start(&mut command)?.ask(&Request::Time(job.clone()))? else {
+            bail!("the program {} did not answer with times", self.path.display());
+        };
         let cells = job.cells.iter().map(|cell| &cell.id);
         ensure!(cells.eq(times.policies.iter().map(|policy| &policy.cell)), "it timed other cells");
         Ok(times)
     }
 
-    /// The program with the variables that it reads.
+    /// The program as a worker, with the variables that it reads.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.env("FROSTLINE_REVISION", &self.revision);
         if let Some(trace) = &self.trace {
             command.env(trace::VARIABLE, trace);
         }
+        command.args(["worker", "--backend", self.backend.name()]);
         command
     }
 
-    /// Runs a command that reads a value as JSON from standard input, and returns its output. The command ends when this
-    /// process does.
-    fn output_for(&self, input: &(impl Serialize + ?Sized), arguments: &[&str]) -> anyhow::Result<Vec<u8>> {
-        let mut child = self
-            .command()
-            .args(arguments)
-            .arg("--while-open")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("the program {} cannot be started", self.path.display()))?;
-        let mut stdin = child.stdin.take().expect("standard input is piped");
-        // A program that finds a fault early closes its input; its own error message is more useful.
-        let _ = serde_json::to_writer(&mut stdin, input);
-        let output = child.wait_with_output().context("the program did not end")?;
-        drop(stdin);
-        if !output.status.success() {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            bail!("{}", errors.trim().trim_start_matches("error: "));
+    /// Asks for facts about data.
+    fn facts(&self, request: &Request) -> anyhow::Result<Vec<CellFacts>> {
+        match self.ask(request)? {
+            Answer::Facts(facts) => Ok(facts),
+            other => Err(unexpected(&other)),
         }
-        Ok(output.stdout)
+    }
+
+    /// Asks the process that answers questions, which is started if there is none.
+    fn ask(&self, request: &Request) -> anyhow::Result<Answer> {
+        let mut kept = self.assistant.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut assistant = match kept.take() {
+            Some(assistant) => assistant,
+            None => Assistant::start(&mut self.command())?,
+        };
+        let answer = assistant.ask(request)?;
+        *kept = Some(assistant);
+        Ok(answer)
+    }
+
+    /// Asks the program for its version and backends. It ends with an error if the backend's device is missing.
+    fn describe(&self) -> anyhow::Result<About> {
+        let (path, backend) = (self.path.display(), self.backend);
+        let assistant = Assistant::start(&mut self.command())?;
+        *self.assistant.lock().unwrap_or_else(PoisonError::into_inner) = Some(assistant);
+        let answer = self.ask(&Request::Version);
+        let Answer::Version(about) =
+            answer.with_context(|| format!("the backend {backend} cannot run here"))?
+        else {
+            bail!("{path}: not the output of a Frostline program");
+        };
+        if backend != Backend::Auto && !about.backends.iter().any(|name| *name == backend.name()) {
+            bail!(
+                "the program {path} has no backend `{backend}`; it was built with: {}",
+                about.backends.join(", ")
+            );
+        }
+        Ok(about)
     }
 }
 
-/// Asks a program for its version and backends. It ends with an error if the backend's device is missing.
-fn describe(path: &Path, backend: Backend) -> anyhow::Result<About> {
-    let output = Command::new(path)
-        .args(["version", "--json", "--backend", &backend.to_string()])
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("the program {} cannot be started", path.display()))?;
-    if !output.status.success() {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        let errors = errors.trim().trim_start_matches("error: ");
-        bail!("the backend {backend} cannot run here: {errors}");
-    }
-    let about: About = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("{}: not the output of a Frostline program", path.display()))?;
-    if backend != Backend::Auto && !about.backends.iter().any(|name| *name == backend.to_string()) {
-        bail!(
-            "the program {} has no backend `{backend}`; it was built with: {}",
-            path.display(),
-            about.backends.join(", ")
-        );
-    }
-    Ok(about)
+/// The error for an answer to another question.
+fn unexpected(answer: &Answer) -> anyhow::Error {
+    let answer: String = format!("{answer:?}").chars().take(200).collect();
+    anyhow::anyhow!("the worker answered another question: {answer}")
 }

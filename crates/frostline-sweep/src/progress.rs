@@ -266,7 +266,9 @@ impl Observer for Screen {
             | Event::Ready(_)
             | Event::Done { .. }
             | Event::Late { .. }
-            | Event::Failed { .. } => {}
+            | Event::Failed { .. }
+            | Event::Answer(_)
+            | Event::Refused { .. } => {}
         }
     }
 

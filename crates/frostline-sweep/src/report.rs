@@ -8,7 +8,6 @@ use frostline_files::claim::LEASE;
 use frostline_record::{Cell, PairedTimes, StoredFile, Sweep};
 use frostline_report::{Merged, Report, ReportFile};
 
-use crate::args::ReportArgs;
 use crate::claims::Claims;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result};
@@ -27,8 +26,8 @@ pub(crate) const MOST_READ: u64 = 4 << 30;
 ///
 /// # Errors
 /// If a folder is not a sweep's or cannot be read, if the report cannot be written, or if the arguments do not fit together.
-pub fn report(args: &ReportArgs) -> Result<Ending> {
-    match (args.folders.as_slice(), &args.out) {
+pub fn report(folders: &[PathBuf], out: Option<&Path>) -> Result<Ending> {
+    match (folders, out) {
         ([folder], None) => write(folder, &Claims::of("frostline report", LEASE))?,
         ([folder], Some(out)) => {
             return Err(anyhow!(

@@ -1,4 +1,4 @@
-//! `sweep --status`: how a sweep's folder stands, whoever runs its cells.
+//! `frostline status`: how far the sweep in a folder is, whichever processes run its cells.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,11 +15,11 @@ use crate::{place, say, slurm};
 /// How many failed cells are named.
 const MOST_FAILED: usize = 10;
 
-/// Prints how the sweep in a folder stands.
+/// Prints how far the sweep in a folder is.
 ///
 /// # Errors
 /// If there is no sweep.
-pub(crate) fn status(folder: &Path) -> Result<Ending> {
+pub fn status(folder: &Path) -> Result<Ending> {
     let snapshot = Watched::open(folder).environment()?.look();
     let ending = say::print(|to| snapshot.write(folder, to))?;
     slurm::status(folder)?;

@@ -1,18 +1,19 @@
 //! A study: the plan with the command line's changes, and the settings of its cells.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use frostline_record::{
-    Cell, Checkpoints, Grid, Plan, Policy, PrefixCache, RateSearch, Record, Reference, SCHEMA, Settings,
-    Sweep, Switch, TimingSettings, TrackSettings, Twin, VerdictRule, sha256,
+    Cell, Checkpoints, FindLr, Grid, Init, Plan, Policy, PrefixCache, RateSearch, Record, Reference, SCHEMA,
+    Settings, Sweep, Switch, TimingSettings, TrackSettings, Twin, VerdictRule, sha256,
 };
 
-use crate::args::{Backend, EncoderInit, SweepArgs};
+use crate::backend::Backend;
 use crate::fault::{Blame as _, Result};
 use crate::place::Place;
 use crate::plans;
+use crate::request::{Changes, SweepRequest};
 use crate::sets::{self, Search};
 use crate::track;
 
@@ -43,11 +44,12 @@ pub(crate) struct Study {
 
 impl Study {
     /// Reads the plan and applies the command line's changes.
-    pub(crate) fn read(args: &SweepArgs, place: &Place) -> Result<Self> {
-        let (wanted, chosen_by) = plans::of_sweep(args);
+    pub(crate) fn read(request: &SweepRequest, place: &Place) -> Result<Self> {
+        let (wanted, chosen_by) = plans::of_sweep(request);
         let source = plans::read(&wanted, place)?;
         let mut plan = Plan::parse(&source.text, &source.shown).plan()?;
-        let overrides = overrides(args);
+        let changes = &request.changes;
+        let overrides = overrides(changes);
         for assignment in &overrides {
             plan.assign(assignment).plan()?;
         }
@@ -55,17 +57,17 @@ impl Study {
         check_rate_is_free(&plan, &overrides).plan()?;
         let named = assigned(&overrides).chain(plan.grid.keys().map(String::as_str));
         plan.check_effect(named).map_err(|error| source.blame(error)).plan()?;
-        if args.no_prefix_cache {
+        if changes.no_prefix_cache {
             plan.prefix_cache.enabled = Switch::Off;
         }
-        if args.no_timing {
+        if changes.no_timing {
             plan.timing.paired = Switch::Off;
         }
-        if !args.track.is_empty() {
-            plan.track.switch_on(&args.track).map_err(anyhow::Error::msg).plan()?;
+        if !changes.track.is_empty() {
+            plan.track.switch_on(&changes.track).map_err(anyhow::Error::msg).plan()?;
         }
         track::check(&plan.track)?;
-        plan.jobs = args.jobs.map_or(plan.jobs, |jobs| jobs as usize);
+        plan.jobs = request.jobs.map_or(plan.jobs, |jobs| jobs as usize);
         let grid = plan.cells().plan()?;
         let reference = source.reference(&plan).plan()?;
         Ok(Self {
@@ -75,7 +77,7 @@ impl Study {
             overrides,
             grid,
             twins: Vec::new(),
-            backend: args.backend,
+            backend: request.backend,
             search: None,
             rates: None,
             reference,
@@ -113,9 +115,9 @@ impl Study {
 
     /// The sweep's folder. By default its name contains a hash of the plan without languages, policies and seeds, so
     /// that a command with more of these continues in the same folder.
-    pub(crate) fn folder(&self, args: &SweepArgs, place: &Place) -> PathBuf {
-        if let Some(out) = &args.out {
-            return out.clone();
+    pub(crate) fn folder(&self, out: Option<&Path>, place: &Place) -> PathBuf {
+        if let Some(out) = out {
+            return out.into();
         }
         let mut plan = self.plan.clone();
         for axis in ["lang", "policy", "seed"] {
@@ -198,30 +200,34 @@ fn check_rate_is_free(plan: &Plan, assignments: &[String]) -> anyhow::Result<()>
     }
 }
 
-/// The options that change the plan, as assignments, so that all of them are checked in the same way.
-fn overrides(args: &SweepArgs) -> Vec<String> {
+/// Returns changes to settings as assignments, so that all of them are checked in the same way.
+fn overrides(changes: &Changes) -> Vec<String> {
     let list = |axis: &str, values: &[String]| {
         let quoted = values.iter().map(|value| toml::Value::from(value.trim()).to_string());
         (!values.is_empty()).then(|| format!("{axis}=[{}]", quoted.collect::<Vec<_>>().join(", ")))
     };
-    let seeds: Vec<String> =
-        args.seeds.iter().flat_map(|range| range.first..=range.last).map(|seed| seed.to_string()).collect();
-    let name = args.encoder.as_ref().map(|name| toml::Value::from(name.as_str()));
-    let init = args.encoder_init.map(|init| match init {
-        EncoderInit::Pretrained => "pretrained",
-        EncoderInit::Random => "random",
+    let seeds: Vec<String> = changes.seeds.iter().map(ToString::to_string).collect();
+    let name = changes.encoder.as_ref().map(|name| toml::Value::from(name.as_str()));
+    let init = changes.encoder_init.map(|init| match init {
+        Init::Pretrained => "pretrained",
+        Init::Random => "random",
+    });
+    let find_lr = changes.find_lr.map(|what| match what {
+        FindLr::Off => "off",
+        FindLr::Policy => "policy",
+        FindLr::Lang => "lang",
     });
     [
-        list("lang", &args.lang),
-        list("policy", &args.policies),
+        list("lang", &changes.langs),
+        list("policy", &changes.policies),
         (!seeds.is_empty()).then(|| format!("seed=[{}]", seeds.join(", "))),
         name.map(|name| format!("encoder.name={name}")),
         init.map(|init| format!("encoder.init={init}")),
-        args.find_lr.map(|what| format!("search.lr={what}")),
+        find_lr.map(|what| format!("search.lr={what}")),
     ]
     .into_iter()
     .flatten()
-    .chain(args.set.iter().cloned())
+    .chain(changes.assignments.iter().cloned())
     .collect()
 }
 

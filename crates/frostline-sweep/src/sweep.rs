@@ -7,11 +7,11 @@ use std::path::Path;
 use frostline_record::Cell;
 use tracing::info_span;
 
-use crate::args::{Backend, ExecutorKind, SweepArgs};
+use crate::backend::Backend;
 use crate::claims::{ClaimedJobs, Claims};
 use crate::ending::Ending;
 use crate::executor::{Executor as _, Observer};
-use crate::fault::{Blame as _, Result};
+use crate::fault::Result;
 use crate::folder::{self, Folder};
 use crate::forecast::Costs;
 use crate::inputs::Sources;
@@ -20,49 +20,43 @@ use crate::outcome::Outcome;
 use crate::place::Place;
 use crate::program::Program;
 use crate::rates::{RateFinder, Round};
+use crate::request::{Action, Failures, SweepRequest};
 use crate::study::Study;
 use crate::trace::Trace;
-use crate::workers::{Failures, LocalWorkers};
-use crate::{
-    data, inputs, list, packing, progress, report, say, slurm, status, timing, track, twins, unsent,
-};
+use crate::workers::LocalWorkers;
+use crate::{data, inputs, list, packing, progress, report, say, slurm, timing, track, twins};
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
 ///
 /// # Errors
 /// If the plan is invalid, inputs are missing or faulty, the folder cannot be written, or the program cannot run on
 /// this machine. Failed cells are not an error but [`Ending::Failed`].
-pub fn sweep(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program>) -> Result<Ending> {
-    if let Some(folder) = &args.status {
-        return status::status(folder);
-    }
-    if let Some(folder) = &args.send_tracked {
-        return unsent::send(folder);
-    }
-    if let Some(folder) = &args.cluster.cancel {
-        return slurm::cancel(folder);
-    }
-    args.cluster.check().plan()?;
-    say::set_output(args.output.output());
-    let trace = Trace::begin(args.trace.as_ref())?;
-    let program = || program().map(|program| Program { trace: args.trace.clone(), ..program });
-    let ending = info_span!("sweep").in_scope(|| run(args, place, program))?;
+pub fn sweep(
+    request: &SweepRequest,
+    place: &Place,
+    program: impl FnOnce() -> Result<Program>,
+) -> Result<Ending> {
+    say::set_output(request.output);
+    let trace = Trace::begin(request.trace.as_ref())?;
+    let program = || program().map(|program| program.traced(request.trace.clone()));
+    let ending = info_span!("sweep").in_scope(|| run(request, place, program))?;
     trace.end("sweep")?;
     Ok(ending)
 }
 
-fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program>) -> Result<Ending> {
-    let mut study = Study::read(args, place)?;
+fn run(request: &SweepRequest, place: &Place, program: impl FnOnce() -> Result<Program>) -> Result<Ending> {
+    let mut study = Study::read(request, place)?;
     let program = with_backend(&mut study, program)?;
-    let sources = inputs::find(&mut study, args)?;
+    let sources = inputs::find(&mut study, &request.inputs)?;
     twins::merge(&mut study, &sources);
     twins::announce(&study.twins);
-    let out = study.folder(args, place);
-    if args.list {
-        let costs = (place.built || args.calibrate).then(|| Costs::of(&study, &sources, &out, program, args));
+    let out = study.folder(request.out.as_deref(), place);
+    if let Action::List { calibrate } = request.action {
+        let ask = || Costs::of(&study, &sources, &out, program, request, calibrate);
+        let costs = (place.built || calibrate).then(ask);
         return say::print(|to| list::write(&study, &sources, &out, costs.as_ref(), to));
     }
-    if args.data_report {
+    if request.action == Action::DescribeData {
         let program = program()?;
         list::introduce(&study, &sources, &program);
         let cells = sources.cells(&study, &program);
@@ -72,15 +66,17 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
     folder::check(&out)?;
     let program = program()?;
     list::introduce(&study, &sources, &program);
-    if args.cluster.executor == ExecutorKind::Local {
+    if request.slurm.is_none() {
         list::check_precision(&study, &program)?;
     }
-    let claims = Claims::of("frostline sweep", args.sharing.lease());
+    let claims = Claims::of("frostline sweep", request.lease);
     let asked_jobs = study.plan.jobs;
-    let stays = !args.begin && !args.cluster.detach;
+    let verifies = request.action == Action::Verify;
+    let detaches = request.slurm.as_ref().is_some_and(|slurm| slurm.detach);
+    let stays = request.action != Action::Begin && !detaches;
 
     let mut warned = String::new();
-    let mut finder = if args.verify { None } else { RateFinder::of(&study, &sources, &program)? };
+    let mut finder = if verifies { None } else { RateFinder::of(&study, &sources, &program)? };
 
     // Once, except in a search, where the records of a round decide the cells of the next one.
     loop {
@@ -92,20 +88,20 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         let warnings = info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
         data::warn(&warnings, &mut warned);
         // Stored with the sweep, since the report warns of times measured with several cells at once.
-        study.plan.jobs = packing::jobs(asked_jobs, &cells, &out, &program, args);
-        let folder = match args.verify {
+        study.plan.jobs = packing::jobs(asked_jobs, &cells, &out, &program, request);
+        let folder = match verifies {
             true => Folder::temporary(cells)?,
             false => Folder::open(&out, study.sweep(cells, stays), &claims)?,
         };
-        if args.begin {
+        if request.action == Action::Begin {
             return Ok(folder.introduce_work());
         }
         folder.print_existing()?;
         folder.announce();
         packing::announce(asked_jobs, study.plan.jobs);
-        let outcome = match args.cluster.executor {
-            ExecutorKind::Local => here(args, &study, &folder, &program, &claims)?,
-            ExecutorKind::Slurm => match slurm::run(args, &folder, &program)? {
+        let outcome = match &request.slurm {
+            None => run_here(request, &study, &folder, &program, &claims)?,
+            Some(slurm) => match slurm::run(request, slurm, &folder, &program)? {
                 slurm::Round::Ended(outcome) => outcome,
                 slurm::Round::Detached => {
                     end_search(&study, &folder, &claims)?;
@@ -113,7 +109,7 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
                 }
             },
         };
-        let complete = !args.verify && !outcome.interrupted;
+        let complete = !verifies && !outcome.interrupted;
         let ran_all = complete && outcome.not_started == 0;
         let mut goes_on = || match study.is_searching() {
             true => Ok(!failed_for_good(&folder)),
@@ -129,13 +125,13 @@ fn run(args: &SweepArgs, place: &Place, program: impl FnOnce() -> Result<Program
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
         if complete && !study.is_searching() {
             // A machine from which jobs are submitted is shared, and another one than theirs.
-            if args.cluster.executor == ExecutorKind::Local {
+            if request.slurm.is_none() {
                 info_span!("timing")
-                    .in_scope(|| timing::measure(&study, &folder, &program, args.threads, &claims))?;
+                    .in_scope(|| timing::measure(&study, &folder, &program, request.threads, &claims))?;
             }
             info_span!("report").in_scope(|| report::write(folder.path(), &claims))?;
         }
-        return Ok(folder.close(&outcome, args.cluster.executor));
+        return Ok(folder.close(&outcome, request.slurm.is_some()));
     }
 }
 
@@ -184,27 +180,27 @@ fn with_backend<'a>(
 }
 
 /// Runs the folder's cells that are left on this machine.
-fn here(
-    args: &SweepArgs,
+fn run_here(
+    request: &SweepRequest,
     study: &Study,
     folder: &Folder<'_>,
     program: &Program,
     claims: &Claims,
 ) -> Result<Outcome> {
-    let searches = study.is_searching();
-    let failures = Failures::of(&args.failures);
+    let (verifies, searches) = (request.action == Action::Verify, study.is_searching());
+    let failures = request.failures;
     // A rate at which the loss is no number is a result of a search.
     let failures = Failures { stop: failures.stop && !searches, ..failures };
     let executor =
-        LocalWorkers::new(program, study.plan.jobs, args.threads, folder.logs()).with_failures(failures);
+        LocalWorkers::new(program, study.plan.jobs, request.threads, folder.logs()).with_failures(failures);
     let prefixes = folder.prefix_place(&study.plan.prefix_cache, executor.parallelism())?;
     let jobs = folder.jobs(prefixes.as_ref(), study.plan.checkpoints)?;
     let mut observers: Vec<Box<dyn Observer>> =
         vec![progress::observer(study.plan.synthetic, &jobs, folder.done())];
-    if !args.verify && !searches {
+    if !verifies && !searches {
         observers.extend(track::observer(&study.plan, folder.path()));
     }
-    let mut jobs: Box<dyn Jobs> = match args.verify {
+    let mut jobs: Box<dyn Jobs> = match verifies {
         true => Box::new(Queue::from(jobs)),
         false => Box::new(ClaimedJobs::new(claims, jobs, 0)),
     };

@@ -12,7 +12,7 @@ use crate::{place, track};
 ///
 /// # Errors
 /// If there is no sweep, its plan names no server, or the server does not take everything.
-pub(crate) fn send(folder: &Path) -> Result<Ending> {
+pub fn send_tracked(folder: &Path) -> Result<Ending> {
     let sweep = Sweep::read(folder).environment()?;
     let Mlflow::Server(url) = &sweep.plan.track.mlflow else {
         return environment(format!("{}: its plan sends nothing to an MLflow server", place::shown(folder)));

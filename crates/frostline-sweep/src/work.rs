@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use frostline_record::{Cell, Job, Sweep};
 use tracing::info_span;
 
-use crate::args::{Backend, WorkArgs};
+use crate::backend::Backend;
 use crate::claims::{ClaimedJobs, Claims};
 use crate::ending::Ending;
 use crate::executor::{Executor as _, Observer};
@@ -16,9 +16,10 @@ use crate::notices::Notice;
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
+use crate::request::WorkRequest;
 use crate::trace::Trace;
 use crate::units::counted;
-use crate::workers::{Failures, LocalWorkers};
+use crate::workers::LocalWorkers;
 use crate::{interrupts, progress, say, slurm, track};
 
 /// Runs cells of the sweep in a folder until all are recorded. `program` returns the worker program for the sweep's
@@ -27,32 +28,32 @@ use crate::{interrupts, progress, say, slurm, track};
 /// # Errors
 /// If there is no sweep in the folder, it was begun with another program, its inputs are missing here, or the folder
 /// cannot be written. Failed cells are not an error but [`Ending::Failed`].
-pub fn work(args: &WorkArgs, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
-    say::set_output(args.output.output());
-    let trace = Trace::begin(args.trace.as_ref())?;
-    let program = |backend| program(backend).map(|program| Program { trace: args.trace.clone(), ..program });
-    let ending = run(args, program)?;
+pub fn work(request: &WorkRequest, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
+    say::set_output(request.output);
+    let trace = Trace::begin(request.trace.as_ref())?;
+    let program = |backend| program(backend).map(|program| program.traced(request.trace.clone()));
+    let ending = run(request, program)?;
     trace.end("work")?;
     Ok(ending)
 }
 
 /// Runs cells until none is left, and returns the job to its queue if it is ended before that.
-fn run(args: &WorkArgs, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
-    let max_restarts = args.max_restarts;
+fn run(request: &WorkRequest, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
+    let max_restarts = request.max_restarts;
     interrupts::listen_between_rounds(move |_| slurm::return_to_queue(max_restarts)).environment()?;
-    let mut sweep = Sweep::read(&args.folder).environment()?;
+    let mut sweep = Sweep::read(&request.folder).environment()?;
     let program = program(backend(&sweep).environment()?)?;
-    let claims = Claims::of("frostline work", args.sharing.lease());
+    let claims = Claims::of("frostline work", request.lease);
     let mut seen = HashSet::new();
     loop {
         check_code(&sweep, &program).environment()?;
-        let outcome = info_span!("work").in_scope(|| round(args, &sweep, &program, &claims, &mut seen))?;
-        let again = Sweep::read(&args.folder).environment()?;
+        let outcome = info_span!("work").in_scope(|| round(request, &sweep, &program, &claims, &mut seen))?;
+        let again = Sweep::read(&request.folder).environment()?;
         let more = again.cells.iter().any(|cell| !seen.contains(&cell.id));
         if outcome.interrupted || outcome.not_started > 0 || !more {
-            let ending = close(args, &again, &outcome);
+            let ending = close(request, &again, &outcome);
             if ending == Ending::Interrupted {
-                slurm::return_to_queue(args.max_restarts);
+                slurm::return_to_queue(request.max_restarts);
             }
             return Ok(ending);
         }
@@ -63,22 +64,22 @@ fn run(args: &WorkArgs, program: impl FnOnce(Backend) -> Result<Program>) -> Res
 
 /// Takes cells of the sweep as it is now.
 fn round(
-    args: &WorkArgs,
+    request: &WorkRequest,
     sweep: &Sweep,
     program: &Program,
     claims: &Claims,
     seen: &mut HashSet<String>,
 ) -> Result<Outcome> {
-    let folder = Folder::join(&args.folder, sweep.cells.clone(), claims)?;
-    let executor = LocalWorkers::new(program, args.jobs as usize, args.threads, folder.logs())
-        .with_failures(Failures::of(&args.failures));
+    let folder = Folder::join(&request.folder, sweep.cells.clone(), claims)?;
+    let executor = LocalWorkers::new(program, request.jobs as usize, request.threads, folder.logs())
+        .with_failures(request.failures);
     let prefixes = folder.prefix_place(&sweep.plan.prefix_cache, usize::MAX)?;
     let mut jobs = folder.jobs(prefixes.as_ref(), sweep.plan.checkpoints)?;
-    if !args.failed {
-        jobs.retain(|job| !has_failed(args, &job.cell));
+    if !request.failed {
+        jobs.retain(|job| !has_failed(request, &job.cell));
     }
     seen.extend(sweep.cells.iter().map(|cell| cell.id.clone()));
-    introduce(args, sweep, program, &jobs, folder.done());
+    introduce(request, sweep, program, &jobs, folder.done());
     folder.announce();
     if jobs.is_empty() {
         return Ok(Outcome::default());
@@ -89,19 +90,19 @@ fn round(
     let mut observers: Vec<Box<dyn Observer>> = vec![progress::observer(sweep.plan.synthetic, &jobs, done)];
     observers.extend(track::observer(&sweep.plan, folder.path()));
     let first = first(jobs.len(), claims.me().token.as_str());
-    let mut jobs = ClaimedJobs::new(claims, jobs, first).waits(!args.no_wait);
+    let mut jobs = ClaimedJobs::new(claims, jobs, first).waits(request.waits);
     let outcome = executor.run(&mut jobs, &mut observers)?;
     drop(jobs);
     folder.remove_empty_logs();
     Ok(outcome)
 }
 
-fn has_failed(args: &WorkArgs, cell: &Cell) -> bool {
-    matches!(stored(&args.folder, cell), Ok(Some(false)))
+fn has_failed(request: &WorkRequest, cell: &Cell) -> bool {
+    matches!(stored(&request.folder, cell), Ok(Some(false)))
 }
 
-fn introduce(args: &WorkArgs, sweep: &Sweep, program: &Program, jobs: &[Job], done: usize) {
-    let (folder, about) = (place::shown(&args.folder), &program.about);
+fn introduce(request: &WorkRequest, sweep: &Sweep, program: &Program, jobs: &[Job], done: usize) {
+    let (folder, about) = (place::shown(&request.folder), &program.about);
     let failed = sweep.cells.len() - done - jobs.len();
     let failed = match failed {
         0 => String::new(),
@@ -116,12 +117,12 @@ fn introduce(args: &WorkArgs, sweep: &Sweep, program: &Program, jobs: &[Job], do
 }
 
 /// Prints how the sweep stands, and says so with the exit code.
-fn close(args: &WorkArgs, sweep: &Sweep, outcome: &Outcome) -> Ending {
+fn close(request: &WorkRequest, sweep: &Sweep, outcome: &Outcome) -> Ending {
     let states: Vec<Option<bool>> =
-        sweep.cells.iter().map(|cell| stored(&args.folder, cell).ok().flatten()).collect();
+        sweep.cells.iter().map(|cell| stored(&request.folder, cell).ok().flatten()).collect();
     let count = |state: Option<bool>| states.iter().filter(|found| **found == state).count();
     let (recorded, failed, left) = (count(Some(true)), count(Some(false)), count(None));
-    let folder = place::shown(&args.folder);
+    let folder = place::shown(&request.folder);
     Notice::End { cells: states.len(), done: recorded, failed }.send();
     say!("here      {}, {} by other processes meanwhile", counted(outcome.done, "cell"), outcome.elsewhere);
     if outcome.late > 0 {
@@ -139,7 +140,7 @@ fn close(args: &WorkArgs, sweep: &Sweep, outcome: &Outcome) -> Ending {
         say!("stopped   {} left; the same command goes on with them", counted(left, "cell"));
         return Ending::Interrupted;
     }
-    if left > 0 && args.no_wait && outcome.not_started == 0 {
+    if left > 0 && !request.waits && outcome.not_started == 0 {
         say!("left      {} that other processes run", counted(left, "cell"));
     } else if left > 0 {
         say!("left      {} not recorded; the same command goes on with them", counted(left, "cell"));
@@ -155,7 +156,7 @@ fn close(args: &WorkArgs, sweep: &Sweep, outcome: &Outcome) -> Ending {
 /// The backend of the sweep's cells.
 fn backend(sweep: &Sweep) -> anyhow::Result<Backend> {
     let name = sweep.cells.first().map_or("flex", |cell| cell.backend.as_str());
-    <Backend as clap::ValueEnum>::from_str(name, false).map_err(|_| {
+    name.parse().map_err(|_| {
         anyhow!(
             "the sweep's backend is `{name}`, which this Frostline does not know; use the sweep's program"
         )

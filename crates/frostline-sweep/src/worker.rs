@@ -1,4 +1,4 @@
-//! One worker process: it reads jobs and writes events; its standard error goes to a log.
+//! One worker process that runs cells: it reads requests and writes events; its standard error goes to a log.
 
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use frostline_record::{Event, Job, MadeBy, STOP};
+use frostline_record::{Event, Job, MadeBy, Request};
 
 use crate::gpu;
 use crate::program::Program;
@@ -60,8 +60,7 @@ impl Worker {
         let log_start = file.metadata().map_or(0, |about| about.len());
         let mut command = program.command();
         command
-            .args(["worker", "--threads", &threads.to_string()])
-            .args(["--backend", &program.backend.to_string()])
+            .args(["--threads", &threads.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(file);
@@ -80,13 +79,9 @@ impl Worker {
 
     /// Sends the worker a job. If the worker has ended, [`Message::Ended`] follows.
     pub(crate) fn send(&mut self, job: Job) {
-        let mut line = serde_json::to_string(&job).expect("plain data always serialises");
-        line.push('\n');
+        self.request(&Request::Run(Box::new(job.clone())));
         self.job = Some(job);
         self.job_started = Instant::now();
-        if let Some(stdin) = &mut self.stdin {
-            let _ = stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush());
-        }
     }
 
     /// How long it has been working on its job.
@@ -96,8 +91,13 @@ impl Worker {
 
     /// Asks the worker to store where its cell is, and to end.
     pub(crate) fn ask_to_stop(&mut self) {
+        self.request(&Request::Stop);
+    }
+
+    fn request(&mut self, request: &Request) {
+        let line = serde_json::to_string(request).expect("plain data always serialises") + "\n";
         if let Some(stdin) = &mut self.stdin {
-            let _ = writeln!(stdin, "{STOP}").and_then(|()| stdin.flush());
+            let _ = stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush());
         }
     }
 

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use frostline_files::claim::Commit;
 use frostline_record::{Event, Job, MadeBy, Record, SCHEMA, read_record};
 
-use crate::args::FailureArgs;
 use crate::crash::{Crash, exit_text};
 use crate::executor::{Executor, Observer};
 use crate::fault::{Blame as _, Result, environment};
@@ -18,6 +17,7 @@ use crate::memory::{Memory, what_fits};
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
+use crate::request::Failures;
 use crate::units::clock;
 use crate::worker::{Message, Worker, last_lines};
 
@@ -36,25 +36,6 @@ const LIMIT_GRACE: Duration = Duration::from_secs(60);
 /// How long after a worker's end by a signal this process may get its own: engines signal the processes of a job one after
 /// the other, and take moments for that.
 const SIGNAL_GRACE: Duration = Duration::from_secs(1);
-
-/// What happens when a cell fails.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Failures {
-    /// Whether no further cell is started once one has failed for good.
-    pub stop: bool,
-    /// How often a failed cell is run again before its error is recorded.
-    pub retries: u32,
-    /// The longest time that a cell may take.
-    pub time_limit: Option<Duration>,
-}
-
-impl Failures {
-    /// As the command line says.
-    pub(crate) fn of(args: &FailureArgs) -> Self {
-        let time_limit = args.cell_minutes.map(|minutes| Duration::from_secs_f64(60.0 * minutes));
-        Self { stop: args.fail_fast, retries: args.retry, time_limit }
-    }
-}
 
 /// The threads of each of so many workers: those that were asked for, or their share of the cores.
 pub(crate) fn shared_threads(workers: usize, asked: Option<u32>) -> usize {
@@ -98,6 +79,8 @@ impl Executor for LocalWorkers<'_> {
         for number in 1..=self.count {
             let _ = frostline_files::remove(&self.logs.join(format!("worker-{number}.log")));
         }
+        // Memory is needed for the cells.
+        self.program.dismiss();
         let (sender, messages) = channel();
         interrupts::listen(sender.clone()).environment()?;
         let mut round = Round {

@@ -16,17 +16,19 @@ use std::sync::OnceLock;
 
 use anyhow::Result;
 use clap::{CommandFactory as _, Parser, Subcommand};
+use frostline_args::{
+    BeginArgs, CancelArgs, FetchArgs, PlanArgs, PublishArgs, ReportArgs, StatusArgs, SweepArgs, SweepCommand,
+    WorkArgs,
+};
 use frostline_kernels::backend;
-use frostline_sweep::args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
-use frostline_sweep::{Place, Program, exit_code};
+use frostline_sweep::{Ending, Place, Program, exit_code, fault};
 use frostline_sweep::{note, trace};
 use frostline_watch::args::{ServeArgs, WatchArgs};
 
 use crate::commands::{
     Stop, align::Align, audit::Audit, bench::Bench, check::Check, completions::Completions, conllu::Conllu,
-    data::Data, doctor::Doctor, export::Export, forecast::Forecast, is_closed_pipe, logits::Logits, man::Man,
-    params::Params, plans::Plans, pretrain::Pretrain, score::Score, tag::Tag, time::Time, unwritten,
-    version::Version, worker::Worker,
+    doctor::Doctor, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params, plans::Plans,
+    pretrain::Pretrain, score::Score, tag::Tag, unwritten, version::Version, worker::Worker,
 };
 use crate::log;
 
@@ -48,8 +50,16 @@ pub(crate) struct Cli {
 enum Command {
     /// Run a study: languages x policies x seeds, ending in a report
     Sweep(Box<SweepArgs>),
+    /// Show what a sweep would run: its cells, what each is predicted to cost, and where each input comes from
+    Plan(Box<PlanArgs>),
+    /// Write a sweep's folder for `frostline work`, and run nothing
+    Begin(Box<BeginArgs>),
     /// Run cells of an existing sweep, alongside other processes
     Work(WorkArgs),
+    /// Show how far a sweep is: what is recorded, what failed, and which processes run cells
+    Status(StatusArgs),
+    /// End the jobs of a cluster that were submitted for a sweep
+    Cancel(CancelArgs),
     /// Follow a sweep that runs somewhere: in this terminal, or as JSON lines
     Watch(WatchArgs),
     /// Serve the live page of a sweep's folder to browsers on this machine
@@ -71,10 +81,8 @@ enum Command {
     Logits(Logits),
     Pretrain(Pretrain),
     Bench(Bench),
-    Data(Data),
-    Forecast(Forecast),
-    Time(Time),
     Doctor(Doctor),
+    #[command(hide = true)]
     Worker(Worker),
     #[command(hide = true)]
     Check(Check),
@@ -88,21 +96,23 @@ enum Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let command = Cli::parse_from(arguments).command;
     let trace = match &command {
-        Command::Sweep(args) => args.trace.clone(),
-        Command::Work(args) => args.trace.clone(),
+        Command::Sweep(args) => args.trace().map(PathBuf::from),
+        Command::Work(args) => args.trace().map(PathBuf::from),
         _ => std::env::var_os(trace::VARIABLE).map(PathBuf::from),
     };
     log::start(trace.as_deref());
     match command {
-        Command::Sweep(args) => {
-            exit_code(frostline_sweep::sweep(&args, &Place::here(), || Program::itself(args.backend)))
-        }
-        Command::Work(args) => exit_code(frostline_sweep::work(&args, Program::itself)),
+        Command::Sweep(args) => exit_code(args.command().and_then(run_sweep)),
+        Command::Plan(args) => exit_code(run_sweep(args.command())),
+        Command::Begin(args) => exit_code(run_sweep(args.command())),
+        Command::Status(args) => exit_code(frostline_sweep::status(&args.folder)),
+        Command::Cancel(args) => exit_code(frostline_sweep::cancel(&args.folder)),
+        Command::Work(args) => exit_code(frostline_sweep::work(&args.request(), Program::itself)),
         Command::Watch(args) => exit_code(frostline_watch::watch(&args)),
         Command::Serve(args) => exit_code(frostline_watch::serve(&args)),
-        Command::Report(args) => exit_code(frostline_sweep::report(&args)),
+        Command::Report(args) => exit_code(frostline_sweep::report(&args.folders, args.out.as_deref())),
         Command::Publish(args) => exit_code(frostline_sweep::publish(&args.folder, &args.to)),
-        Command::Fetch(args) => exit_code(frostline_sweep::fetch(&args, &Place::here())),
+        Command::Fetch(args) => exit_code(frostline_sweep::fetch(&args.request(), &Place::here())),
         command => match run_printing(command) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
@@ -114,6 +124,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
         },
     }
+}
+
+/// Carries out what a command of a sweep asks for, with this program as its worker.
+fn run_sweep(command: SweepCommand) -> fault::Result<Ending> {
+    command.run(&Place::here(), Program::itself)
 }
 
 /// Runs a command that prints to standard output.
@@ -131,9 +146,6 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Logits(logits) => logits.run(&mut out),
         Command::Pretrain(pretrain) => pretrain.run(),
         Command::Bench(bench) => bench.run(&mut out),
-        Command::Data(data) => data.run(&mut out),
-        Command::Forecast(forecast) => forecast.run(&mut out),
-        Command::Time(time) => time.run(&mut out),
         Command::Doctor(doctor) => doctor.run(&mut out),
         // A worker locks standard output itself and flushes it after every event.
         Command::Worker(worker) => worker.run(),
@@ -142,6 +154,10 @@ fn run_printing(command: Command) -> Result<()> {
         Command::Completions(completions) => completions.run(Cli::command(), &mut out),
         Command::Man(man) => man.run(Cli::command(), &mut out),
         Command::Sweep(_)
+        | Command::Plan(_)
+        | Command::Begin(_)
+        | Command::Status(_)
+        | Command::Cancel(_)
         | Command::Watch(_)
         | Command::Serve(_)
         | Command::Work(_)

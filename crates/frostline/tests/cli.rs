@@ -8,12 +8,13 @@ mod foreign;
 mod params;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use frostline_assets::{Places, Sources, sha256};
 use frostline_cell::version::code;
-use frostline_record::{Cell, Forecast, Input, Settings, Switch};
+use frostline_record::{Answer, Cell, Event, ForecastJob, Input, Request, Settings, Switch};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -97,9 +98,12 @@ fn every_command_explains_itself() {
     let folder = workplace();
     let commands = [
         "",
+        "plan",
+        "begin",
+        "status",
+        "cancel",
         "worker",
         "check",
-        "data",
         "audit",
         "export",
         "params",
@@ -398,18 +402,51 @@ fn demo_cell(save: bool) -> Cell {
     Cell::new(settings, inputs, "flex", code())
 }
 
-/// The output of `frostline data` or `frostline forecast` for cells.
-fn said_of(command: &str, cells: &[Cell]) -> Value {
+/// What a worker answers to requests, one after the other.
+fn answers(requests: &[Request]) -> Vec<Event> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
-        .arg(command)
+        .arg("worker")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    serde_json::to_writer(child.stdin.take().unwrap(), cells).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success());
-    serde_json::from_slice(&output.stdout).unwrap()
+    let mut input = child.stdin.take().unwrap();
+    for request in requests {
+        writeln!(input, "{}", serde_json::to_string(request).unwrap()).unwrap();
+    }
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap).skip(1);
+    let events = lines.take(requests.len()).map(|line| serde_json::from_str(&line).unwrap()).collect();
+    // A worker ends when its input is closed.
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    events
+}
+
+/// One worker answers all questions of a sweep, and a request that it refuses is not its end.
+#[test]
+fn a_worker_answers_one_request_after_the_other() {
+    let cells = vec![demo_cell(false)];
+    let mut missing = demo_cell(false);
+    missing.inputs.remove("config");
+    let requests = [
+        Request::Version,
+        Request::Check(vec![missing]),
+        Request::Check(cells.clone()),
+        Request::Data(cells.clone()),
+        Request::Forecast(ForecastJob { cells, threads: 2, calibrate: false, prefix_cache: true }),
+    ];
+    let found = answers(&requests);
+    let Event::Answer(Answer::Version(about)) = &found[0] else { panic!("{found:?}") };
+    assert_eq!((about.code.as_str(), about.backend.as_str()), (code(), "flex"));
+    let Event::Refused { error } = &found[1] else { panic!("{found:?}") };
+    assert_eq!(error, "the cell names no input `config`");
+    let (Event::Answer(Answer::Facts(checked)), Event::Answer(Answer::Facts(described))) =
+        (&found[2], &found[3])
+    else {
+        panic!("{found:?}")
+    };
+    assert_eq!(checked, described);
+    assert!(matches!(&found[4], Event::Answer(Answer::Forecasts(all)) if all.len() == 1), "{found:?}");
 }
 
 #[test]
@@ -419,8 +456,10 @@ fn a_forecast_says_what_a_step_keeps_in_more_parts() {
         (cell.settings.train.batch, cell.settings.train.accumulate) = (8, accumulate);
         cell
     };
-    let found = said_of("forecast", &[in_parts_of(1), in_parts_of(4), in_parts_of(8)]);
-    let forecasts: Vec<Forecast> = serde_json::from_value(found).unwrap();
+    let cells = vec![in_parts_of(1), in_parts_of(4), in_parts_of(8)];
+    let job = ForecastJob { cells, threads: 1, calibrate: false, prefix_cache: true };
+    let answer = answers(&[Request::Forecast(job)]).remove(0);
+    let Event::Answer(Answer::Forecasts(forecasts)) = answer else { panic!("{answer:?}") };
     let bytes = |at: usize| forecasts[at].bytes;
     // 16 parts of 8 sentences are none.
     let parts: Vec<u64> = forecasts[0].in_parts.iter().map(|parts| parts.accumulate).collect();
@@ -518,9 +557,10 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     // The record's facts are those of `data`, and agree with each word's last column.
     let record: Value = serde_json::from_slice(&fs::read(here.join("cell/record.json")).unwrap()).unwrap();
     let facts = &record["result"]["tasks"]["upos"];
-    let shown = said_of("data", &[demo_cell(true), demo_cell(false)]);
-    assert_eq!(shown.as_array().map(Vec::len), Some(1), "both learn from the same");
-    assert_eq!(shown[0]["tasks"]["upos"], *facts);
+    let answer = answers(&[Request::Data(vec![demo_cell(true), demo_cell(false)])]).remove(0);
+    let Event::Answer(Answer::Facts(shown)) = answer else { panic!("{answer:?}") };
+    assert_eq!(shown.len(), 1, "both learn from the same");
+    assert_eq!(serde_json::to_value(&shown[0].tasks["upos"]).unwrap(), *facts);
     assert_eq!(facts["train"]["sentences"], 64);
     let of_kind = |kind: &str| lines.lines().filter(|line| line.split('\t').nth(5) == Some(kind)).count();
     assert!(lines.starts_with("sent_id\tid\tform\tgold\tpredicted\ttrain\tsentence\n"), "{lines}");

@@ -181,21 +181,36 @@ fn plans_are_listed_and_printed() {
     assert!(list.lines().any(|line| line.starts_with("paper ")), "{list}");
     let reference = printed(folder.path(), &["plans", "reference"]);
     std::fs::write(folder.path().join("mine.toml"), &reference).unwrap();
-    let listed = printed(folder.path(), &["sweep", "--plan", "demo", "--list"]);
+    let listed = printed(folder.path(), &["plan", "--plan", "demo"]);
+    assert_eq!(printed(folder.path(), &["sweep", "--plan", "demo", "--list"]), listed, "the older option");
     assert!(listed.contains("30 cells"), "{listed}");
     let last =
         listed.lines().find(|line| line.contains("pcm alternating seed 44 optimizer.lr=0.003: 450 steps"));
     assert!(last.is_some_and(|line| line.ends_with(" MB")), "what a cell is predicted to take: {listed}");
     assert!(listed.contains("--calibrate"), "{listed}");
-    let listed = printed(folder.path(), &["sweep", "--lang", "pcm", "--list", "--calibrate"]);
+    let listed = printed(folder.path(), &["plan", "--lang", "pcm", "--calibrate"]);
     assert!(listed.lines().any(|line| line.starts_with("time      about ")), "{listed}");
-    let again = printed(folder.path(), &["sweep", "--lang", "pcm", "--list"]);
+    let again = printed(folder.path(), &["plan", "--lang", "pcm"]);
     assert_eq!(again, listed, "the calibration is kept");
     let unknown = frostline(folder.path(), &["plans", "papers"]);
     assert_eq!(unknown.status.code(), Some(2));
     let unknown = frostline(folder.path(), &["sweep", "--plan", "papers"]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("paper"), "the error lists the plans");
+}
+
+#[test]
+fn a_sweep_that_was_begun_has_a_status_and_runs_nothing() {
+    let folder = TempDir::new().unwrap();
+    let begun = printed(folder.path(), &["begin", "--lang", "en", "--seeds", "42", "--out", "study"]);
+    assert!(begun.contains("frostline work study"), "{begun}");
+    let status = printed(folder.path(), &["status", "study"]);
+    assert!(status.starts_with("study: 5 cells, 0 recorded, 0 failed, 5 left"), "{status}");
+    assert_eq!(printed(folder.path(), &["sweep", "--status", "study"]), status, "the older option");
+    let data = printed(folder.path(), &["plan", "--lang", "en", "--seeds", "42", "--data-report"]);
+    assert!(data.contains("Unknown words %"), "{data}");
+    let cancelled = frostline(folder.path(), &["cancel", "study"]);
+    assert_eq!(cancelled.status.code(), Some(3), "nothing was submitted");
 }
 
 #[test]

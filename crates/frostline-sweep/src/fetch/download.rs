@@ -5,10 +5,10 @@ use frostline_assets::fetch::{self, FetchError, FetchOptions, Fetched, Hosts, Pr
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Wanted;
-use crate::args::FetchArgs;
 use crate::fault::{Blame as _, Result, environment};
 use crate::offline::{is_offline, variable};
 use crate::place;
+use crate::request::FetchRequest;
 use crate::units::bytes;
 
 /// What a name stands for.
@@ -19,28 +19,28 @@ enum Kind {
     Archive,
 }
 
-/// The download options on the command line and in the environment.
-pub(super) fn options(args: &FetchArgs) -> Result<FetchOptions> {
-    options_from(args, variable)
+/// Returns the options of a request and of the environment.
+pub(super) fn options(request: &FetchRequest) -> Result<FetchOptions> {
+    options_from(request, variable)
 }
 
 /// [`options`] for a given environment.
-fn options_from(args: &FetchArgs, set: impl Fn(&str) -> Option<String>) -> Result<FetchOptions> {
-    let cache = args.cache.clone().or_else(frostline_assets::default_cache);
+fn options_from(request: &FetchRequest, set: impl Fn(&str) -> Option<String>) -> Result<FetchOptions> {
+    let cache = request.cache.clone().or_else(frostline_assets::default_cache);
     let cache = cache
         .ok_or_else(|| anyhow!("there is no cache folder: set HOME or FROSTLINE_CACHE, or give --cache DIR"))
         .environment()?;
     let mut options = FetchOptions::new(cache);
-    options.revision.clone_from(&args.revision);
-    options.weights = !args.no_weights;
-    options.offline = args.offline || is_offline(&set)?;
-    if let Some(url) = args.hub.clone().or_else(|| set("HF_ENDPOINT")) {
+    options.revision.clone_from(&request.revision);
+    options.weights = request.weights;
+    options.offline = request.offline || is_offline(&set)?;
+    if let Some(url) = request.hub.clone().or_else(|| set("HF_ENDPOINT")) {
         options.hosts = options.hosts.with_hub_at(&url);
     }
-    if let Some(url) = args.treebanks.clone().or_else(|| set("FROSTLINE_TREEBANKS")) {
+    if let Some(url) = request.treebanks.clone().or_else(|| set("FROSTLINE_TREEBANKS")) {
         options.hosts = options.hosts.with_treebanks_at(&url);
     }
-    for pin in &args.pin {
+    for pin in &request.pins {
         let (file, hash) = pin
             .split_once('=')
             .ok_or_else(|| anyhow!("`{pin}` is not a pin: write it as FILE=SHA256"))
@@ -52,7 +52,7 @@ fn options_from(args: &FetchArgs, set: impl Fn(&str) -> Option<String>) -> Resul
 
 /// Fetches all treebanks and encoders. A pin may apply to any of them, so unused pins are found only at the end; so is
 /// what the cache lacks in offline mode.
-pub(super) fn all(wanted: &Wanted, args: &FetchArgs, options: &FetchOptions) -> Result<()> {
+pub(super) fn all(wanted: &Wanted, request: &FetchRequest, options: &FetchOptions) -> Result<()> {
     let usual = Hosts::default();
     for (what, host, usual) in [
         ("encoders", &options.hosts.hub, &usual.hub),
@@ -79,23 +79,23 @@ pub(super) fn all(wanted: &Wanted, args: &FetchArgs, options: &FetchOptions) -> 
         let (lacking, all) = (missing.len(), missing.len() + fetched.len());
         return environment(format!(
             "offline: {lacking} of {all} not in the cache; with a connection, run `{}`",
-            command(&missing, args)
+            command(&missing, request)
         ));
     }
     with_exit_code(fetch::check_pins(options, &fetched))
 }
 
 /// The command that fetches these names.
-fn command(names: &[String], args: &FetchArgs) -> String {
+fn command(names: &[String], request: &FetchRequest) -> String {
     let mut command = format!("frostline fetch {}", names.join(" "));
-    let cache = args.cache.as_ref().map(|cache| cache.display().to_string());
-    let urls = [("--hub", &args.hub), ("--treebanks", &args.treebanks)];
-    for (option, value) in [("--cache", &cache), ("--revision", &args.revision)].into_iter().chain(urls) {
+    let cache = request.cache.as_ref().map(|cache| cache.display().to_string());
+    let urls = [("--hub", &request.hub), ("--treebanks", &request.treebanks)];
+    for (option, value) in [("--cache", &cache), ("--revision", &request.revision)].into_iter().chain(urls) {
         if let Some(value) = value {
             command += &format!(" {option} {value}");
         }
     }
-    if args.no_weights {
+    if !request.weights {
         command += " --no-weights";
     }
     command
@@ -152,24 +152,15 @@ fn print(name: &str, fetched: &Fetched) {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
     use crate::offline::OFFLINE;
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: FetchArgs,
+    fn request() -> FetchRequest {
+        FetchRequest { cache: Some("c".into()), ..FetchRequest::default() }
     }
 
-    fn parsed(arguments: &[&str]) -> FetchArgs {
-        let all = ["fetch", "--cache", "c"].into_iter().chain(arguments.iter().copied());
-        Line::parse_from(all).args
-    }
-
-    fn options(arguments: &[&str], environment: &[(&str, &str)]) -> Result<FetchOptions> {
-        options_from(&parsed(arguments), |name| {
+    fn options(request: &FetchRequest, environment: &[(&str, &str)]) -> Result<FetchOptions> {
+        options_from(request, |name| {
             environment.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).into())
         })
     }
@@ -177,24 +168,26 @@ mod tests {
     #[test]
     fn an_option_outweighs_the_environment() {
         let usual = Hosts::default();
-        assert_eq!(options(&[], &[]).unwrap().hosts, usual);
+        assert_eq!(options(&request(), &[]).unwrap().hosts, usual);
         let mirrors =
             [("HF_ENDPOINT", "https://hub.example/"), ("FROSTLINE_TREEBANKS", "https://ud.example")];
-        let found = options(&[], &mirrors).unwrap().hosts;
+        let found = options(&request(), &mirrors).unwrap().hosts;
         assert_eq!(found.hub, "https://hub.example");
         assert_eq!([found.treebank_lists, found.treebank_files], ["https://ud.example"; 2]);
-        let found = options(&["--hub", "http://localhost:1"], &mirrors).unwrap().hosts;
+        let found = options(&FetchRequest { hub: Some("http://localhost:1".into()), ..request() }, &mirrors)
+            .unwrap()
+            .hosts;
         assert_eq!(found.hub, "http://localhost:1");
         assert_eq!(found.treebank_files, "https://ud.example");
     }
 
     #[test]
     fn offline_mode_is_an_option_or_a_variable() {
-        assert!(!options(&[], &[]).unwrap().offline);
-        assert!(options(&["--offline"], &[(OFFLINE, "0")]).unwrap().offline);
-        assert!(options(&[], &[(OFFLINE, "1")]).unwrap().offline);
-        assert!(!options(&[], &[(OFFLINE, "off")]).unwrap().offline);
-        let fault = options(&[], &[(OFFLINE, "maybe")]).unwrap_err();
+        assert!(!options(&request(), &[]).unwrap().offline);
+        assert!(options(&FetchRequest { offline: true, ..request() }, &[(OFFLINE, "0")]).unwrap().offline);
+        assert!(options(&request(), &[(OFFLINE, "1")]).unwrap().offline);
+        assert!(!options(&request(), &[(OFFLINE, "off")]).unwrap().offline);
+        let fault = options(&request(), &[(OFFLINE, "maybe")]).unwrap_err();
         assert_eq!(
             (fault.code, fault.error.to_string().as_str()),
             (2, "FROSTLINE_OFFLINE=maybe: expected 1 or 0")
@@ -205,12 +198,17 @@ mod tests {
     #[test]
     fn offline_mode_names_all_that_is_missing() {
         let cache = std::env::temp_dir().join(format!("frostline-no-cache-{}", std::process::id()));
-        let mut args =
-            parsed(&["--offline", "--no-weights", "--revision", "r2.15", "UD_A-A", "some/encoder"]);
-        args.cache = Some(cache.clone());
-        let options = options_from(&args, |_| None).unwrap();
-        let wanted = super::super::wanted(&args, &place::Place::here()).unwrap();
-        let fault = all(&wanted, &args, &options).unwrap_err();
+        let request = FetchRequest {
+            names: vec!["UD_A-A".into(), "some/encoder".into()],
+            cache: Some(cache.clone()),
+            revision: Some("r2.15".into()),
+            weights: false,
+            offline: true,
+            ..FetchRequest::default()
+        };
+        let options = options_from(&request, |_| None).unwrap();
+        let wanted = super::super::wanted(&request, &place::Place::here()).unwrap();
+        let fault = all(&wanted, &request, &options).unwrap_err();
         assert_eq!(fault.code, crate::fault::ENVIRONMENT);
         let cache = cache.display();
         assert_eq!(
@@ -223,10 +221,14 @@ mod tests {
 
     #[test]
     fn an_unencrypted_mirror_is_an_error_of_the_command() {
-        let args = parsed(&["--hub", "http://hub.example", "some/encoder"]);
-        let options = options_from(&args, |_| None).unwrap();
-        let wanted = super::super::wanted(&args, &place::Place::here()).unwrap();
-        let fault = all(&wanted, &args, &options).unwrap_err();
+        let request = FetchRequest {
+            names: vec!["some/encoder".into()],
+            hub: Some("http://hub.example".into()),
+            ..request()
+        };
+        let options = options_from(&request, |_| None).unwrap();
+        let wanted = super::super::wanted(&request, &place::Place::here()).unwrap();
+        let fault = all(&wanted, &request, &options).unwrap_err();
         assert_eq!(fault.code, crate::fault::PLAN);
         assert!(fault.error.to_string().contains("must be encrypted"), "{}", fault.error);
     }

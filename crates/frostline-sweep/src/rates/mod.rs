@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use anyhow::anyhow;
 use frostline_record::{
-    Cell, EvalSettings, FileName, FindLr, FoundRate, Policy, RateSearch, RateTrial, Record, Rung,
-    SaveSettings, ScoredOn, SearchSettings, Settings, Switch,
+    Cell, EvalSettings, FileName, FindLr, ForecastJob, FoundRate, Policy, RateSearch, RateTrial, Record,
+    Rung, SaveSettings, ScoredOn, SearchSettings, Settings, Switch,
 };
 
 use crate::fault::{Blame as _, Result};
@@ -194,7 +194,8 @@ fn place_first_rates(
 ) -> Result<()> {
     let cells: Vec<Cell> =
         searches.iter().map(|search| sources.cell(study, program, search.cells[0].clone())).collect();
-    let forecasts = program.forecast(&cells, 1, false, false)?;
+    let job = ForecastJob { cells: cells.clone(), threads: 1, calibrate: false, prefix_cache: false };
+    let forecasts = program.forecast(job)?;
     for (search, cell) in searches.iter_mut().zip(&cells) {
         let found = forecasts.iter().find(|forecast| forecast.cell == cell.id);
         search.parameters = found.map_or([1, 1], |forecast| forecast.parameters);

@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use frostline_record::Cell;
 
-use crate::args::SweepArgs;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, Result, environment};
 use crate::folder::{Folder, stored};
@@ -26,6 +25,7 @@ use crate::interrupts::{self, Request};
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
+use crate::request::{SlurmRequest, SweepRequest};
 use crate::units::counted;
 use engine::joined;
 use submit::Submission;
@@ -49,9 +49,14 @@ pub(crate) enum Round {
 }
 
 /// Submits the cells of a folder that are not recorded, and stays until they are, unless asked not to.
-pub(crate) fn run(args: &SweepArgs, folder: &Folder<'_>, program: &Program) -> Result<Round> {
-    let (passed, args) = (passed(args), &args.cluster);
-    let options = args.slurm.with_defaults().plan()?;
+pub(crate) fn run(
+    request: &SweepRequest,
+    slurm: &SlurmRequest,
+    folder: &Folder<'_>,
+    program: &Program,
+) -> Result<Round> {
+    let passed = passed(request);
+    let options = slurm.options.with_defaults().plan()?;
     let path = std::path::absolute(folder.path()).environment()?;
     let mut failed: Vec<(String, String)> =
         folder.cells().iter().filter_map(|cell| failure(&path, cell)).collect();
@@ -69,13 +74,15 @@ pub(crate) fn run(args: &SweepArgs, folder: &Folder<'_>, program: &Program) -> R
         return Ok(Round::Ended(Outcome { failed, ..Outcome::default() }));
     }
     let submission = Submission::of(&path, program, open.len(), &options, &passed);
-    if args.dry_run {
+    if slurm.dry_run {
         say!("{}", submission.shown());
         return Ok(Round::Detached);
     }
     let submitted = submission.submit(&program.path).environment()?;
+    // Jobs run the cells.
+    program.dismiss();
     introduce(folder.path(), &submission, &submitted);
-    if args.detach {
+    if slurm.detach {
         return Ok(Round::Detached);
     }
     let Round::Ended(outcome) = follow(&path, &open, &submitted)? else { return Ok(Round::Detached) };
@@ -90,15 +97,15 @@ fn failure(sweep: &Path, cell: &Cell) -> Option<(String, String)> {
 }
 
 /// The options that the workers of jobs share with this command.
-fn passed(args: &SweepArgs) -> Vec<String> {
-    let SweepArgs { sharing, failures, threads, jobs, .. } = args;
-    let mut all = vec!["--lease-s".into(), sharing.lease_s.to_string()];
+fn passed(request: &SweepRequest) -> Vec<String> {
+    let SweepRequest { lease, failures, threads, jobs, .. } = request;
+    let mut all = vec!["--lease-s".into(), lease.as_secs_f64().to_string()];
     let mut put = |name: &str, value: String| all.extend([name.into(), value]);
-    if failures.retry > 0 {
-        put("--retry", failures.retry.to_string());
+    if failures.retries > 0 {
+        put("--retry", failures.retries.to_string());
     }
-    if let Some(minutes) = failures.cell_minutes {
-        put("--cell-minutes", minutes.to_string());
+    if let Some(limit) = failures.time_limit {
+        put("--cell-minutes", (limit.as_secs_f64() / 60.0).to_string());
     }
     if let Some(jobs) = jobs {
         put("--jobs", jobs.to_string());
@@ -106,7 +113,7 @@ fn passed(args: &SweepArgs) -> Vec<String> {
     if let Some(threads) = threads {
         put("--threads", threads.to_string());
     }
-    if failures.fail_fast {
+    if failures.stop {
         all.push("--fail-fast".into());
     }
     all
@@ -120,9 +127,7 @@ fn introduce(folder: &Path, submission: &Submission, submitted: &Submitted) {
         submitted.array,
         submitted.report.as_ref().map_or_else(String::new, JobId::to_string)
     );
-    say!(
-        "          `frostline sweep --status {path}` shows how it stands, `frostline sweep --cancel {path}` ends it"
-    );
+    say!("          `frostline status {path}` shows how far it is, `frostline cancel {path}` ends it");
 }
 
 /// Shows progress until all cells are recorded and the array has ended, or Ctrl-C detaches.
@@ -240,7 +245,7 @@ pub(crate) fn status(folder: &Path) -> Result<()> {
 ///
 /// # Errors
 /// If it has none, or SLURM cannot be asked.
-pub(crate) fn cancel(folder: &Path) -> Result<Ending> {
+pub fn cancel(folder: &Path) -> Result<Ending> {
     let all = submissions(folder).environment()?;
     if all.is_empty() {
         return environment(format!("{}: no jobs of SLURM were submitted for it", place::shown(folder)));

@@ -1,10 +1,9 @@
-//! What is asked of SLURM: options of the command line, and their defaults from the user's own file.
+//! What is asked of SLURM: options of a request, and their defaults from the user's own file.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, ensure};
-use clap::Args;
 use serde::Deserialize;
 
 /// The environment variable with the path of the user's file.
@@ -12,10 +11,6 @@ const VARIABLE: &str = "FROSTLINE_CONFIG";
 
 /// The largest file of defaults.
 const MOST_BYTES: u64 = 1 << 20;
-
-/// Where the help has these options.
-const HEADING: &str =
-    "With --executor slurm (defaults: [slurm] in frostline/config.toml of the user's config folder)";
 
 /// Further options of sbatch that hold for the report's job too.
 const SHARED: [&str; 15] = [
@@ -37,51 +32,37 @@ const SHARED: [&str; 15] = [
 ];
 
 /// Options of jobs. None of them is part of a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct SlurmArgs {
+pub struct SlurmOptions {
     /// Jobs of one array that take cells [default: 4, at most one per cell]
-    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub workers: Option<u32>,
     /// Time limit of a job, as sbatch takes it: 4:00:00, 2-12:00:00, or minutes
-    #[arg(long, help_heading = HEADING, value_name = "LIMIT")]
     pub time: Option<String>,
     /// Partition
-    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     pub partition: Option<String>,
     /// Account that is charged
-    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     pub account: Option<String>,
     /// Quality of service
-    #[arg(long, help_heading = HEADING, value_name = "NAME")]
     pub qos: Option<String>,
     /// Features that nodes must have
-    #[arg(long, help_heading = HEADING, value_name = "FEATURES")]
     pub constraint: Option<String>,
     /// GPUs of a job, as in `1` or `a100:1`
-    #[arg(long, help_heading = HEADING, value_name = "GPUS")]
     pub gpus: Option<String>,
     /// Cores of a job [default: the cluster's]
-    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: Option<u32>,
     /// Memory of a job, as in `16G`
-    #[arg(long, help_heading = HEADING, value_name = "SIZE")]
     pub mem: Option<String>,
     /// A command that each job runs first, as in `module load cuda`; may be repeated
-    #[arg(long, help_heading = HEADING, value_name = "COMMAND")]
     pub setup: Vec<String>,
     /// A further option of sbatch, as in `--nice=100`; may be repeated. The report's job gets those that say for whom
     /// and how jobs run, and none that asks for nodes or devices
-    #[arg(long, help_heading = HEADING, value_name = "OPTION", allow_hyphen_values = true)]
     pub sbatch: Vec<String>,
     /// An option of sbatch for the report's job alone, as in `--partition=cpu`; may be repeated
-    #[arg(long, help_heading = HEADING, value_name = "OPTION", allow_hyphen_values = true)]
     pub report_sbatch: Vec<String>,
     /// Seconds before the time limit at which a job stores its cells and returns to the queue [default: 120]
-    #[arg(long, help_heading = HEADING, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub signal_s: Option<u32>,
     /// How often a job returns to the queue at its time limit while cells are left [default: 3]
-    #[arg(long, help_heading = HEADING, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub max_restarts: Option<u32>,
 }
 
@@ -89,10 +70,10 @@ pub struct SlurmArgs {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct UserFile {
-    slurm: SlurmArgs,
+    slurm: SlurmOptions,
 }
 
-impl SlurmArgs {
+impl SlurmOptions {
     /// These options, with the user's defaults for those that were not given.
     pub(crate) fn with_defaults(&self) -> anyhow::Result<Self> {
         let given = self.clone();
@@ -220,7 +201,8 @@ mod tests {
             "[slurm]\nworkers = 8\npartition = 'gpu'\nsetup = ['module load cuda']\nmax-restarts = 1\n",
         )
         .expect("options");
-        let given = SlurmArgs { workers: Some(2), time: Some("1:00:00".into()), ..SlurmArgs::default() };
+        let given =
+            SlurmOptions { workers: Some(2), time: Some("1:00:00".into()), ..SlurmOptions::default() };
         let both = given.or(file.slurm);
         assert_eq!((both.workers, both.max_restarts(), both.signal_s()), (Some(2), 1, 120));
         assert_eq!(both.of_workers(), ["--time=1:00:00", "--partition=gpu"]);
@@ -233,14 +215,14 @@ mod tests {
     fn an_option_of_sbatch_is_one() {
         let bad = || vec!["nice=100".to_string()];
         let bad = [
-            SlurmArgs { sbatch: bad(), ..SlurmArgs::default() },
-            SlurmArgs { report_sbatch: bad(), ..SlurmArgs::default() },
+            SlurmOptions { sbatch: bad(), ..SlurmOptions::default() },
+            SlurmOptions { report_sbatch: bad(), ..SlurmOptions::default() },
         ];
         for bad in bad {
             assert!(bad.checked().is_err_and(|error| error.to_string().contains("`nice=100` is none")));
         }
         for other in ["--clusters=big", "-Mbig"] {
-            let bad = SlurmArgs { sbatch: vec![other.into()], ..SlurmArgs::default() };
+            let bad = SlurmOptions { sbatch: vec![other.into()], ..SlurmOptions::default() };
             assert!(bad.checked().is_err_and(|error| error.to_string().contains("of another cluster")));
         }
     }
@@ -248,7 +230,7 @@ mod tests {
     #[test]
     fn the_reports_job_asks_for_no_more_than_it_needs() {
         let texts = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let given = SlurmArgs {
+        let given = SlurmOptions {
             partition: Some("gpu".into()),
             account: Some("a".into()),
             constraint: Some("a100".into()),
@@ -264,7 +246,7 @@ mod tests {
                 "--reservation=r",
             ]),
             report_sbatch: texts(&["--partition=cpu"]),
-            ..SlurmArgs::default()
+            ..SlurmOptions::default()
         };
         let shared = ["--partition=gpu", "--account=a", "--mem=16G"];
         let of_workers = ["--constraint=a100", "--cpus-per-task=8", "--gpus=1"];

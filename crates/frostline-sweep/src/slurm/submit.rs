@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::engine::{self, JobId, joined, quoted};
-use super::options::SlurmArgs;
+use super::options::SlurmOptions;
 use crate::program::Program;
 
 /// The largest list of submissions.
@@ -49,7 +49,13 @@ pub(super) struct Submission {
 impl Submission {
     /// Workers for so many cells of a sweep's folder, given as an absolute path; `passed` are options of `frostline
     /// work`.
-    pub fn of(sweep: &Path, program: &Program, cells: usize, options: &SlurmArgs, passed: &[String]) -> Self {
+    pub fn of(
+        sweep: &Path,
+        program: &Program,
+        cells: usize,
+        options: &SlurmOptions,
+        passed: &[String],
+    ) -> Self {
         let folder = sweep.join("slurm");
         // By its bytes: another build may have the same code and other features.
         let digest = digest(&program.path);
@@ -177,7 +183,7 @@ fn log_option(folder: &Path, what: &str, pattern: &str) -> String {
 }
 
 /// A batch script. `exec` makes the program the process that SLURM's signals reach.
-fn script(options: &SlurmArgs, command: &str) -> String {
+fn script(options: &SlurmOptions, command: &str) -> String {
     let mut text = String::from("#!/bin/bash\nset -e\n");
     for line in &options.setup {
         let _ = writeln!(text, "{line}");

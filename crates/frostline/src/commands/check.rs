@@ -1,22 +1,15 @@
-//! `frostline check`: used by `frostline sweep` before it starts any cell.
+//! `frostline check`: what a sweep checks before it starts any cell.
 
-use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Write, stdin};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
-use frostline_record::{CellFacts, Settings, TaskFacts};
-use frostline_sweep::data_warnings;
-
-use super::input::Input;
+use frostline_record::Cell;
 
 /// Check a JSON list of cells on standard input without training: weights, tokenizer, tags. Prints what makes their results
 /// worth little, such as words that are cut off or tags that train lacks.
 #[derive(Args)]
-pub struct Check {
-    #[command(flatten)]
-    input: Input,
-}
+pub struct Check {}
 
 impl Check {
     /// Checks the cells of standard input, and prints warnings about their data.
@@ -24,63 +17,9 @@ impl Check {
     /// # Errors
     /// If a cell cannot be run: the first fault.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let cells: Vec<frostline_record::Cell> = self.input.read("a list of cells")?;
+        let cells: Vec<Cell> =
+            serde_json::from_reader(stdin().lock()).context("standard input: not a list of cells")?;
         let facts = frostline_cell::check::cells(&cells)?;
-        let found = facts.iter().filter_map(|CellFacts { cell: id, tasks }| {
-            let cell = cells.iter().find(|cell| cell.id == *id)?;
-            Some((&cell.settings, tasks))
-        });
-        let found: Vec<_> = found.collect();
-        for (settings, tasks) in &found {
-            check_text(settings, tasks)?;
-        }
-        for warning in data_warnings(found) {
-            writeln!(out, "{warning}")?;
-        }
-        Ok(())
-    }
-}
-
-/// Checks that no split comes without any of its text: a model that sees `_` for every word learns nothing of the language.
-fn check_text(settings: &Settings, tasks: &BTreeMap<String, TaskFacts>) -> Result<()> {
-    for (task, facts) in tasks {
-        let dataset = settings.tasks.get(task.as_str()).map_or("", |task| settings.dataset_of(task));
-        for (split, found) in facts.splits() {
-            anyhow::ensure!(
-                found.forms.words == 0 || found.blank < found.forms.words,
-                "{dataset}: the words of this treebank are not included: all {} {split} words have the form `_`; put the text back \
-                 with the script that comes with the treebank, or choose another treebank",
-                found.forms.words
-            );
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use frostline_record::{Forms, SplitFacts, Unit};
-
-    use super::*;
-
-    #[test]
-    fn a_split_without_any_text_is_named() {
-        let split = |words: u64, blank: u64| {
-            let forms = Forms { words, ..Forms::default() };
-            SplitFacts { forms, blank, ..SplitFacts::default() }
-        };
-        let checked = |train: SplitFacts, dev: SplitFacts| {
-            let facts = TaskFacts { unit: Unit::Words, tags: Vec::new(), train, dev, test: None };
-            let settings = Settings { lang: "ar".parse().unwrap(), ..Settings::default() };
-            let task = settings.tasks.keys().next().unwrap().to_string();
-            check_text(&settings, &BTreeMap::from([(task, facts)])).map_err(|error| error.to_string())
-        };
-        let error = checked(split(240, 240), split(60, 0)).unwrap_err();
-        assert!(
-            error.starts_with("ar: the words of this treebank are not included: all 240 train words"),
-            "{error}"
-        );
-        assert!(checked(split(240, 0), split(60, 60)).unwrap_err().contains("all 60 dev words"));
-        assert_eq!(checked(split(240, 239), split(0, 0)), Ok(()));
+        Ok(write!(out, "{}", frostline_sweep::check_data(&cells, &facts)?)?)
     }
 }

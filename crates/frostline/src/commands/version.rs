@@ -1,4 +1,4 @@
-//! `frostline version`: describes this build for `frostline sweep`.
+//! `frostline version`: describes this build.
 
 use std::io::Write;
 
@@ -7,7 +7,6 @@ use clap::Args;
 
 use super::named;
 use frostline_cell::version;
-use frostline_kernels::backend;
 
 /// Describe this build.
 #[derive(Args)]
@@ -26,25 +25,13 @@ impl Version {
     /// # Errors
     /// If the backend cannot run on this machine.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let made_by = version::made_by(&named(self.backend)?)?;
-        let backends = backend::names();
+        let about = version::about(&named(self.backend)?)?;
         if self.json {
-            let about = serde_json::json!({
-                "version": made_by.version,
-                "code": made_by.code,
-                "backends": backends,
-                "backend": made_by.backend,
-                "isa": made_by.isa,
-                "bits": made_by.bits,
-                "device": made_by.device,
-                "gpus": backend::gpus(&made_by.backend),
-                "amx": backend::check("amx").is_ok(),
-            });
-            writeln!(out, "{about}")?;
+            writeln!(out, "{}", serde_json::to_string(&about)?)?;
         } else {
-            writeln!(out, "frostline {} (code {})", made_by.version, made_by.code)?;
-            writeln!(out, "backends: {}", backends.join(", "))?;
-            writeln!(out, "{}: {} on {}", made_by.backend, made_by.isa, made_by.device)?;
+            writeln!(out, "frostline {} (code {})", about.version, about.code)?;
+            writeln!(out, "backends: {}", about.backends.join(", "))?;
+            writeln!(out, "{}: {} on {}", about.backend, about.isa, about.device)?;
         }
         Ok(())
     }

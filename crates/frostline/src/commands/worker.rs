@@ -1,15 +1,15 @@
-//! `frostline worker`: the process that runs cells for `frostline sweep`.
+//! `frostline worker`: the process that `frostline sweep` starts and asks.
 
 use anyhow::Result;
 use clap::Args;
 
 use super::{named, pool};
 
-/// Run cells: read jobs from standard input and write events to standard output, as JSON lines.
+/// Answer a sweep: read requests from standard input and write events to standard output, as JSON lines.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    frostline worker --threads 2 < jobs.jsonl > events.jsonl")]
+    frostline worker --threads 2 < requests.jsonl > events.jsonl")]
 pub struct Worker {
     /// flex, amx, ndarray, cuda or wgpu, if this build has it, or auto: the fastest that can compute here.
     #[arg(long)]
@@ -20,7 +20,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Runs jobs until standard input is closed.
+    /// Answers requests until standard input is closed.
     ///
     /// # Errors
     /// As for [`frostline_cell::worker::serve`], and if signals cannot be left to the parent.

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use frostline_record::{Cell, Job};
+use frostline_record::{Cell, Job, Request};
 
 /// The last line that a worker writes about a cell. A worker ends when its input is closed, so the input is kept open
 /// until then.
@@ -26,7 +26,8 @@ pub fn last_word(cell: Cell, folder: &Path) -> String {
         .spawn()
         .unwrap();
     let mut input = worker.stdin.take().unwrap();
-    writeln!(input, "{}", serde_json::to_string(&job).unwrap()).unwrap();
+    let request = Request::Run(Box::new(job));
+    writeln!(input, "{}", serde_json::to_string(&request).unwrap()).unwrap();
     let mut lines = BufReader::new(worker.stdout.take().unwrap()).lines().map(Result::unwrap);
     let last = lines.find(|line| line.contains("\"done\"") || line.contains("\"failed\""));
     drop(input);

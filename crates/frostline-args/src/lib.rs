@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod command;
+mod fetch;
+mod folders;
+mod shared;
+mod slurm;
+mod study;
+mod sweep;
+mod values;
+mod work;
+
+pub use command::SweepCommand;
+pub use fetch::FetchArgs;
+pub use folders::{CancelArgs, PublishArgs, ReportArgs, StatusArgs};
+pub use shared::{FailureArgs, OutputArgs, SharingArgs};
+pub use slurm::SlurmArgs;
+pub use study::{BeginArgs, EncoderInit, FindLrFor, PlanArgs, StudyArgs};
+pub use sweep::{ClusterArgs, ExecutorKind, SweepArgs};
+pub use values::{backends, minutes};
+pub use work::WorkArgs;

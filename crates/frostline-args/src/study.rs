@@ -1,0 +1,215 @@
+//! The arguments that say what a study is, and the commands `plan` and `begin`, which run none.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use frostline_record::{FindLr, Init};
+use frostline_sweep::{Action, Backend, Changes, InputFolders, SweepRequest};
+
+use crate::command::SweepCommand;
+use crate::shared::{OutputArgs, SharingArgs};
+use crate::values::{Seeds, backends, seeds};
+
+/// A study: its plan, changes to it, its inputs and its folder.
+#[derive(Debug, Args)]
+pub struct StudyArgs {
+    /// The plan: the name of a built-in one, as in `paper`, or a TOML file [default: demo, or paper with
+    /// --data, --models or an --encoder that is not embedded]
+    #[arg(long, value_name = "PLAN")]
+    plan: Option<PathBuf>,
+    /// Only these treebanks of the plan, as in `en,pcm`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    lang: Vec<String>,
+    /// These policies instead of the plan's, as in `none,first-4,head-only`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    policies: Vec<String>,
+    /// These seeds instead of the plan's, as in `42,43` or `42-46`
+    #[arg(long, value_name = "SEEDS", value_delimiter = ',', value_parser = seeds)]
+    seeds: Vec<Seeds>,
+    /// This encoder instead of the plan's: a folder under the models folder, or a path
+    #[arg(long, value_name = "NAME")]
+    encoder: Option<String>,
+    /// Read the encoder's weights, or draw them at random from its config
+    #[arg(long, value_name = "HOW", value_enum)]
+    encoder_init: Option<EncoderInit>,
+    /// Change a setting, as in `optimizer.lr=3e-5`, one of a stage, as in `stages.head.train.epochs=1`, or
+    /// one of a policy or language, as in `policies.none+lora.optimizer.lr=1e-3`; a list
+    /// makes it an axis of the grid
+    #[arg(long = "set", value_name = "SETTING=VALUE")]
+    set: Vec<String>,
+    /// First find a learning rate for each policy, or with `=lang` for each policy in each language, with cells that are not
+    /// compared: on a sample of train, with a seed of their own [default: the plan's `[search]`]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "policy"
+    )]
+    find_lr: Option<FindLrFor>,
+    /// The folder or the ZIP archive that holds treebanks
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The folder that holds encoders
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// What the tensors run on
+    #[arg(long, value_parser = backends(), default_value_t = Backend::Flex)]
+    backend: Backend,
+    /// Cells at a time [default: the plan's `jobs`, or as many as are fastest together]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    jobs: Option<u32>,
+    /// Threads of each worker [default: cores / jobs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
+    /// The sweep's folder [default: sweeps/PLAN-HASH, the same for any of the plan's treebanks,
+    /// policies and seeds]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Compute constant prefixes in every step, whatever the plan says
+    #[arg(long)]
+    no_prefix_cache: bool,
+    /// Do not time the policies' steps in turns after the cells
+    #[arg(long)]
+    no_timing: bool,
+    /// Report cells to these trackers while they train, in place of the plan's: tensorboard, wandb, mlflow (all into the
+    /// sweep's folder), mlflow=URL or off [default: the plan's `track`]
+    #[arg(long, value_name = "TRACKERS", value_delimiter = ',')]
+    track: Vec<String>,
+}
+
+/// `plan`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Nothing is trained and nothing is written, except for a calibration in the cache.
+
+Examples:
+    frostline plan
+    frostline plan --plan paper --data TREEBANKS --models ENCODERS --lang en
+    frostline plan --plan my-plan.toml --calibrate
+    frostline plan --plan my-plan.toml --data TREEBANKS --data-report
+
+Exit codes: 0 done, 2 bad plan or arguments, 3 environment (data, encoder, device).")]
+pub struct PlanArgs {
+    /// The study
+    #[command(flatten)]
+    study: StudyArgs,
+    /// Time steps for some seconds if this was not done on this machine before, to predict how long cells take. The result
+    /// is kept in the cache
+    #[arg(long)]
+    calibrate: bool,
+    /// Show what would be learned from instead: sizes, tags, unknown words, subwords, sentences that splits share
+    #[arg(long, conflicts_with = "calibrate")]
+    data_report: bool,
+}
+
+/// `begin`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Any number of `frostline work` then run the cells, on this machine or on others that see the folder.
+
+Examples:
+    frostline begin --plan demo --out study
+    frostline work study                     # in any number of terminals, jobs or machines
+
+Exit codes: 0 done, 2 bad plan or arguments, 3 environment (data, encoder, output folder, device).")]
+pub struct BeginArgs {
+    /// The study
+    #[command(flatten)]
+    study: StudyArgs,
+    /// How processes share a folder
+    #[command(flatten)]
+    sharing: SharingArgs,
+    /// What is written to standard output
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl StudyArgs {
+    /// Returns the request to carry the study out so far.
+    pub(crate) fn request(self, action: Action) -> SweepRequest {
+        SweepRequest {
+            action,
+            plan: self.plan,
+            changes: Changes {
+                langs: self.lang,
+                policies: self.policies,
+                seeds: self.seeds.into_iter().flatten().collect(),
+                encoder: self.encoder,
+                encoder_init: self.encoder_init.map(Init::from),
+                find_lr: self.find_lr.map(FindLr::from),
+                assignments: self.set,
+                no_prefix_cache: self.no_prefix_cache,
+                no_timing: self.no_timing,
+                track: self.track,
+            },
+            inputs: InputFolders { data: self.data, models: self.models },
+            out: self.out,
+            backend: self.backend,
+            jobs: self.jobs,
+            threads: self.threads,
+            ..SweepRequest::default()
+        }
+    }
+}
+
+impl PlanArgs {
+    /// Returns what these arguments ask for.
+    #[must_use]
+    pub fn command(self) -> SweepCommand {
+        let action = match self.data_report {
+            true => Action::DescribeData,
+            false => Action::List { calibrate: self.calibrate },
+        };
+        SweepCommand::Sweep(Box::new(self.study.request(action)))
+    }
+}
+
+impl BeginArgs {
+    /// Returns what these arguments ask for.
+    #[must_use]
+    pub fn command(self) -> SweepCommand {
+        SweepCommand::Sweep(Box::new(SweepRequest {
+            lease: self.sharing.lease(),
+            output: self.output.output(),
+            ..self.study.request(Action::Begin)
+        }))
+    }
+}
+
+/// For what `--find-lr` finds a learning rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FindLrFor {
+    /// Each policy, by its mean over the languages
+    Policy,
+    /// Each policy in each language
+    Lang,
+}
+
+impl From<FindLrFor> for FindLr {
+    fn from(what: FindLrFor) -> Self {
+        match what {
+            FindLrFor::Policy => Self::Policy,
+            FindLrFor::Lang => Self::Lang,
+        }
+    }
+}
+
+/// How the encoder's parameters are initialised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EncoderInit {
+    /// From the weights file
+    Pretrained,
+    /// From the config and the seed alone
+    Random,
+}
+
+impl From<EncoderInit> for Init {
+    fn from(how: EncoderInit) -> Self {
+        match how {
+            EncoderInit::Pretrained => Self::Pretrained,
+            EncoderInit::Random => Self::Random,
+        }
+    }
+}
