@@ -1,10 +1,11 @@
 //! What is no topic's: the order of `report.md`, the tables that topics share, and what is said of the whole.
 
-use crate::chart::{Figure, Theme};
+use crate::chart::Theme;
 use crate::fields::Fields;
 use crate::keys;
 use crate::number::{count, fixed, plural};
 use crate::page::Page;
+use crate::render::svg::Drawn;
 use crate::study::baselines::{self, BaselineStats};
 use crate::study::described;
 use crate::study::groups::Group;
@@ -29,7 +30,12 @@ use serde::Serialize;
 pub(crate) type Topics = [Box<dyn Topic>];
 
 /// `report.md`. `files` are the files beside it, each with what it holds.
-pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Page {
+pub(crate) fn page(
+    study: &Study,
+    topics: &Topics,
+    figures: &[Drawn],
+    files: &[(&'static str, String)],
+) -> Page {
     let mut page = Page::default();
     head(study, &mut page);
     check_first(study, &mut page);
@@ -38,8 +44,7 @@ pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, Strin
         page.section(2, "What came out");
     }
     opening.into_iter().for_each(|sentence| page.item(sentence));
-    let figures: Vec<Figure> = topics.iter().flat_map(|topic| topic.figures(study)).collect();
-    result(study, topics, &figures, &mut page);
+    result(study, topics, figures, &mut page);
     let links: Vec<&str> = topics.iter().rev().filter_map(|topic| topic.link(study)).collect();
     if !links.is_empty() {
         page.paragraph(links.join(" "));
@@ -52,7 +57,7 @@ pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, Strin
         topics.iter().for_each(|topic| topic.language(study, lang, &mut page));
     }
     page.section(2, "Figures");
-    figures_of(figures.iter().filter(|figure| figure.theme != Theme::First), &mut page);
+    figures_of(figures, |theme| !matches!(theme, Theme::First | Theme::Errors), &mut page);
     undone(study, &mut page);
     caveats(study, topics, &mut page);
     topics.iter().for_each(|topic| topic.appendix(study, &mut page));
@@ -115,18 +120,19 @@ pub(crate) fn asked(study: &Study) -> String {
     )
 }
 
-/// Figures, each with what it shows.
-pub(crate) fn figures_of<'a>(figures: impl Iterator<Item = &'a Figure>, page: &mut Page) {
-    figures.for_each(|figure| page.figure(figure.path, figure.title, &figure.about));
+/// The figures of some themes, each with what it shows.
+pub(crate) fn figures_of(figures: &[Drawn], theme: impl Fn(Theme) -> bool, page: &mut Page) {
+    let chosen = figures.iter().filter(|(figure, _)| theme(figure.theme));
+    chosen.for_each(|(figure, _)| page.figure(figure.path, figure.title, &figure.about));
 }
 
 /// The figures that a reader sees first.
-pub(crate) fn first_figures(figures: &[Figure], page: &mut Page) {
-    figures_of(figures.iter().filter(|figure| figure.theme == Theme::First), page);
+pub(crate) fn first_figures(figures: &[Drawn], page: &mut Page) {
+    figures_of(figures, |theme| theme == Theme::First, page);
 }
 
 /// What came out, all languages below each other.
-fn result(study: &Study, topics: &Topics, figures: &[Figure], page: &mut Page) {
+fn result(study: &Study, topics: &Topics, figures: &[Drawn], page: &mut Page) {
     page.section(2, "Result");
     result::tables(study, false, page);
     first_figures(figures, page);

@@ -5,12 +5,11 @@ use std::fmt;
 
 use frostline_record::{Cell, PairedTimes, Record, SCHEMA, StoredFile, Sweep};
 
-use crate::chart::Figure;
 use crate::front;
 use crate::number::{count, fixed};
 use crate::page::PageFile;
 use crate::paper;
-use crate::render::svg::Frame;
+use crate::render::svg::{Drawn, Frame};
 use crate::render::{csv, html, json, markdown, parquet, svg, terminal};
 use crate::results;
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT, units};
@@ -150,8 +149,19 @@ impl Report {
         let listed = listed.chain(RESULTS.map(|(path, about)| (path, about.to_string())));
         let listed = listed.chain(paper.iter().map(|(path, about, _)| (*path, about.to_string())));
         let listed: Vec<(&'static str, String)> = listed.collect();
-        let whole = front::page(study, topics, &listed);
-        let interactive = web::page(study, topics, &pages, &tables, &listed);
+        let policies = study.policies();
+        let banner = study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
+        let frame = Frame { name: &study.sweep.plan.name, banner, policies: &policies };
+        let figures: Vec<Drawn> = topics
+            .iter()
+            .flat_map(|topic| topic.figures(study))
+            .map(|figure| {
+                let drawing = svg::draw(frame, &figure);
+                (figure, drawing)
+            })
+            .collect();
+        let whole = front::page(study, topics, &figures, &listed);
+        let interactive = web::page(study, topics, &pages, &figures, &listed);
         let mut files = vec![
             ReportFile::new("report.md", markdown::page(&whole)),
             ReportFile::new("index.html", html::page(&interactive)),
@@ -164,10 +174,7 @@ impl Report {
         files.push(ReportFile::new(RESULTS[0].0, csv::sheet(&results)));
         files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::sheet(&results) });
         files.extend(paper.into_iter().map(|(path, _, text)| ReportFile::new(path, text)));
-        let figures = topics.iter().flat_map(|topic| topic.figures(study));
-        let on_pages = topics.iter().flat_map(|topic| topic.page_figures(study));
-        let banner = study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
-        files.extend(drawn(&study.sweep.plan.name, banner, figures.chain(on_pages))?);
+        files.extend(figure_files(&figures)?);
         Ok(files)
     }
 
@@ -227,15 +234,11 @@ impl Report {
     }
 }
 
-/// Figures as files, with the name of what they show: SVG, and PDF where this build has the feature.
-pub(crate) fn drawn(
-    name: &str,
-    banner: Option<[&str; 2]>,
-    figures: impl IntoIterator<Item = Figure>,
-) -> Result<Vec<ReportFile>, ReportError> {
+/// Figures as files: SVG, and PDF if this build has the feature.
+pub(crate) fn figure_files(figures: &[Drawn]) -> Result<Vec<ReportFile>, ReportError> {
     let mut files = Vec::new();
-    for figure in figures {
-        let drawn = svg::draw(Frame { name, banner }, &figure);
+    for (figure, drawing) in figures {
+        let drawn = drawing.file();
         #[cfg(feature = "pdf")]
         files.push(pdf(figure.path, &drawn)?);
         files.push(ReportFile::new(figure.path, drawn));

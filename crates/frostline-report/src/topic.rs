@@ -73,7 +73,7 @@ pub(crate) trait Topic {
     /// `report.md`: the sections of a language.
     fn language(&self, _study: &Study, _lang: &str, _page: &mut Page) {}
 
-    /// `report.md`: figures.
+    /// Figures. Those of the theme `Errors` are on a page of the topic's own, the others in `report.md`.
     fn figures(&self, _study: &Study) -> Vec<Figure> {
         Vec::new()
     }
@@ -86,13 +86,8 @@ pub(crate) trait Topic {
     /// `report.md`, at the end.
     fn appendix(&self, _study: &Study, _page: &mut Page) {}
 
-    /// Pages of its own, with figures that stand on them.
+    /// Pages of its own.
     fn pages(&self, _study: &Study) -> Vec<PageFile> {
-        Vec::new()
-    }
-
-    /// Figures that stand on a page of its own.
-    fn page_figures(&self, _study: &Study) -> Vec<Figure> {
         Vec::new()
     }
 

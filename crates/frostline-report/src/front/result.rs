@@ -54,7 +54,7 @@ fn table(study: &Study, whole: bool) -> Table {
     let columns = if whole { columns.and(test_score(study)) } else { columns };
     let columns = columns.and(verdict(study)).and(cost(study));
     let columns = if whole { columns.and(more(study)) } else { columns };
-    let columns = columns.column("Seeds", Quantity::Count, |row| row.group().map(words::seeds));
+    let columns = columns.ranked(3, "Seeds", Quantity::Count, |row| row.group().map(words::seeds));
     let below: Vec<_> = study.langs().into_iter().map(|lang| (lang, baselines::of(study, lang))).collect();
     columns.table(below.iter().flat_map(|(lang, below)| {
         study.groups_of(lang).map(StudyRow::Policy).chain(below.iter().map(StudyRow::Baseline))
@@ -67,7 +67,7 @@ fn is_judged(study: &Study) -> bool {
 }
 
 fn own_interval<'a>() -> Columns<'a, StudyRow<'a>> {
-    Columns::default().optional("Its 95 % interval", Quantity::Share(2), |row: &StudyRow<'_>| match row {
+    Columns::default().ranked(2, "Its 95 % interval", Quantity::Share(2), |row: &StudyRow<'_>| match row {
         StudyRow::Policy(group) => Value::from(group.dev.as_ref().and_then(|dev| dev.accuracy_interval)),
         StudyRow::Baseline(one) => one.dev.as_ref().and_then(|dev| dev.accuracy_interval).into(),
     })
@@ -75,7 +75,7 @@ fn own_interval<'a>() -> Columns<'a, StudyRow<'a>> {
 
 fn test_score<'a>(study: &Study) -> Columns<'a, StudyRow<'a>> {
     let title = format!("Test {}", study.metric());
-    Columns::default().optional(title, Quantity::Percent(2), |row: &StudyRow<'_>| match row {
+    Columns::default().ranked(3, title, Quantity::Percent(2), |row: &StudyRow<'_>| match row {
         StudyRow::Policy(group) => Value::from(group.test.as_ref().map(|test| test.score)),
         StudyRow::Baseline(one) => one.test.as_ref().map(|test| test.score).into(),
     })
@@ -99,7 +99,7 @@ fn verdict(study: &Study) -> Columns<'_, StudyRow<'_>> {
             true => Value::Missing,
             false => gain(row),
         })
-        .optional("95 % interval", Quantity::Change(2), move |row| judged(row).map(|judged| judged.interval))
+        .ranked(2, "95 % interval", Quantity::Change(2), move |row| judged(row).map(|judged| judged.interval))
         .optional("Verdict", Quantity::Text, move |of| {
             row(of).filter(|_| any).map(|row| row.compared.words())
         })
@@ -107,20 +107,20 @@ fn verdict(study: &Study) -> Columns<'_, StudyRow<'_>> {
 
 fn cost(study: &Study) -> Columns<'_, StudyRow<'_>> {
     Columns::default()
-        .optional("Time saved", Quantity::Percent(1), |row: &StudyRow<'_>| {
+        .ranked(2, "Time saved", Quantity::Percent(1), |row: &StudyRow<'_>| {
             row.group().map_or(Value::Missing, |group| saving(group, study.step_cost(group)))
         })
-        .optional("Time saved, predicted", Quantity::Percent(1), |row| {
+        .ranked(3, "Time saved, predicted", Quantity::Percent(1), |row| {
             row.group().map_or(Value::Missing, |group| saved::predicted_shown(study, group))
         })
 }
 
 fn more(study: &Study) -> Columns<'_, StudyRow<'_>> {
     Columns::default()
-        .optional("Trainable", Quantity::Percent(1), |row: &StudyRow<'_>| {
+        .ranked(3, "Trainable", Quantity::Percent(1), |row: &StudyRow<'_>| {
             row.group().and_then(Group::plain_parameters).map(|found| found.trainable_share)
         })
-        .optional("Pareto front", Quantity::Text, |row| study.standing(row.group()?)?.on_front)
+        .ranked(3, "Pareto front", Quantity::Text, |row| study.standing(row.group()?)?.on_front)
 }
 
 /// A policy with the values of further axes.

@@ -38,7 +38,7 @@ pub(super) fn of(sweeps: &[Named], axes: &[&str], policies: &[&str]) -> Figure {
         path: PATH,
         title: "Dev accuracy of each sweep",
         theme: Theme::Accuracy,
-        about: "Each bar is the mean dev accuracy of a policy in one sweep. The thick line at its end is one standard \
+        about: "Each mark is the mean dev accuracy of a policy in one sweep. The thick line at its end is one standard \
                 deviation over seeds; the tables say which sweeps differ."
             .into(),
         chart: Chart::Bars(Bars {
@@ -48,7 +48,7 @@ pub(super) fn of(sweeps: &[Named], axes: &[&str], policies: &[&str]) -> Figure {
             interval: "",
             diamond: "",
         }),
-        notes: vec!["Bar and number: mean dev accuracy over seeds. The tables say which sweeps differ.".into()],
+        notes: vec!["Mark and number: mean dev accuracy over seeds. The tables say which sweeps differ.".into()],
         across: 2,
     }
 }

@@ -15,7 +15,8 @@ use crate::chart::Figure;
 use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::paper;
-use crate::render::{csv, html, markdown, parquet, terminal};
+use crate::render::svg::{Drawn, Frame};
+use crate::render::{csv, html, markdown, parquet, svg, terminal};
 use crate::report::{self, ReportError, ReportFile, fault};
 use crate::results;
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT};
@@ -106,15 +107,18 @@ impl Merged {
         let results = results::sheet(&all);
         let name = self.name();
         let paper = paper::of_tables(&name, self.synthetic(), &self.paper_tables());
+        let banner = self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
+        let figure = self.figure();
+        let frame = Frame { name: &name, banner, policies: &self.policies() };
+        let figures = [(svg::draw(frame, &figure), figure)].map(|(drawing, figure)| (figure, drawing));
         let mut files = vec![
-            text("index.html", html::page(&self.web_page())),
-            text("comparison.md", markdown::page(&self.page())),
+            text("index.html", html::page(&self.web_page(&figures))),
+            text("comparison.md", markdown::page(&self.page(&figures[0].0))),
             text("results.csv", csv::sheet(&results)),
             ReportFile { path: "results.parquet".into(), bytes: parquet::sheet(&results) },
         ];
         files.extend(paper.into_iter().map(|(path, _, tables)| text(path, tables)));
-        let banner = self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
-        files.extend(report::drawn(&name, banner, [self.figure()])?);
+        files.extend(report::figure_files(&figures)?);
         Ok(files)
     }
 
@@ -183,7 +187,7 @@ impl Merged {
         }
     }
 
-    fn page(&self) -> Page {
+    fn page(&self, figure: &Figure) -> Page {
         let mut page = Page::default();
         page.section(1, self.title());
         if self.synthetic() {
@@ -192,7 +196,6 @@ impl Merged {
         self.sweeps.iter().for_each(|one| page.item(about(one)));
         page.section(2, "Result");
         self.findings().into_iter().for_each(|said| page.paragraph(said));
-        let figure = self.figure();
         page.figure(figure.path, figure.title, &figure.about);
         self.result(&mut page);
         page.section(2, "What may not be compared");
@@ -202,8 +205,8 @@ impl Merged {
         page
     }
 
-    fn web_page(&self) -> WebPage<'_> {
-        let figure = self.figure();
+    fn web_page<'a>(&'a self, figures: &'a [Drawn]) -> WebPage<'a> {
+        let figure = &figures[0].0;
         let mut result = Page::default();
         result.figure(figure.path, figure.title, &figure.about);
         self.result(&mut result);
@@ -215,7 +218,6 @@ impl Merged {
         let cells: usize = self.sweeps.iter().map(|one| one.study.cells.len()).sum();
         WebPage {
             name: self.name(),
-            plain: "comparison.md",
             banner: self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]),
             about: String::new(),
             asked: format!(
@@ -233,7 +235,7 @@ impl Merged {
                 Chapter::new("unlike", "What may not be compared", list(self.unlike())),
                 Chapter::new("files", "Files beside this page", list(FILES.map(String::from).into())),
             ],
-            figures: vec![figure],
+            figures,
             browser: None,
         }
     }

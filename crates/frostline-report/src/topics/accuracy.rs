@@ -230,7 +230,7 @@ fn dev(study: &Study) -> Figure {
         title: "Dev accuracy by what is frozen",
         theme: Theme::Accuracy,
         about: format!(
-            "Each bar is the mean dev accuracy over all {many}. The thick line \
+            "Each mark is the mean dev accuracy over all {many}. The thick line \
              at its end is one standard deviation over seeds. The thin line is the 95 % Wilson \
              interval of that accuracy alone; the tables say which policies differ. Dashed lines are \
              baselines, which need no training of the encoder."
@@ -244,7 +244,7 @@ fn dev(study: &Study) -> Figure {
         }),
         notes: vec![
             format!(
-                "Bar and number: mean accuracy over all {many} of dev. Thin line: 95 % Wilson interval at the \
+                "Mark and number: mean accuracy over all {many} of dev. Thin line: 95 % Wilson interval at the \
                  size of dev, for that accuracy alone. The tables say which policies differ."
             )
             .into(),
@@ -291,7 +291,7 @@ fn dev_and_test(study: &Study) -> Figure {
         }),
         notes: vec![
             format!(
-                "Bar and number: mean accuracy over all {many} of the split. Thin line: 95 % Wilson interval at \
+                "Mark and number: mean accuracy over all {many} of the split. Thin line: 95 % Wilson interval at \
                  its size."
             )
             .into(),

@@ -1,7 +1,7 @@
 //! Accuracy against the time that a step saves: the figure that a report shows first. It uses measured times where steps
 //! were timed in turns, and predicted ones otherwise.
 
-use crate::chart::{Across, Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
+use crate::chart::{Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
 use crate::number::listed;
 use crate::study::advice::SPLIT;
 use crate::study::{BASELINE, Group, Panel, Study, baselines, distinct, named, panels, saved, unnamed_note};
@@ -107,12 +107,7 @@ fn figure(study: &Study) -> Option<Figure> {
         title,
         theme: Theme::First,
         about,
-        chart: Chart::Scatter(Scatter {
-            panels: panels_drawn,
-            across: Across::Saved,
-            x_title,
-            y_title: "dev accuracy, %",
-        }),
+        chart: Chart::Scatter(Scatter { panels: panels_drawn, x_title, y_title: "dev accuracy, %" }),
         notes: notes(study, source, &panels, is_judged),
         across: study.langs().len(),
     })

@@ -233,7 +233,7 @@ fn figure(study: &Study) -> Figure {
         }
     }
     let mut notes: Vec<Note> = vec![
-        "Bar and number: mean score on dev after the stage. Thin line: 95 % Wilson interval of an \
+        "Mark and number: mean score on dev after the stage. Thin line: 95 % Wilson interval of an \
          accuracy at the size of dev."
             .into(),
     ];
@@ -246,9 +246,10 @@ fn figure(study: &Study) -> Figure {
         path: "figures/stages.svg",
         title: "Dev score after each stage",
         theme: Theme::Parts,
-        about: "Each bar is a policy's mean dev score after a stage, in the order of stages. The thick line \
+        about:
+            "Each mark is a policy's mean dev score after a stage, in the order of stages. The thick line \
                 at its end is one standard deviation over seeds."
-            .into(),
+                .into(),
         chart: Chart::Bars(Bars {
             lengths: Lengths::Groups,
             names: all.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),

@@ -5,13 +5,13 @@ use crate::number::fixed;
 use crate::page::Page;
 use crate::study::hardware::Hardware;
 use crate::study::{CellView, Done, State, Study};
-use crate::table::{Columns, DataFile, Quantity, Table};
+use crate::table::{Columns, Quantity, Table};
 use crate::web::chapter::Chapter;
 
 use frostline_record::{Load, MadeBy, Timing};
 
-/// The chapter: a table of what is asked most, and all of `cells.csv`.
-pub(super) fn chapter(study: &Study, tables: &[DataFile]) -> Chapter {
+/// The chapter: a table of what is asked most.
+pub(super) fn chapter(study: &Study) -> Chapter {
     let mut page = Page::default();
     page.paragraph(
         "A cell is one full setting of the experiment. Settings that it shares with all others stand under \
@@ -19,11 +19,7 @@ pub(super) fn chapter(study: &Study, tables: &[DataFile]) -> Chapter {
          and the loss on the way. What its worker wrote is the end of the error of a cell that failed, and lies in `workers/`.",
     );
     page.table(table(study));
-    if let Some(all) = tables.iter().find(|file| file.path == "cells.csv") {
-        page.section(2, "All columns of `cells.csv`");
-        page.table(all.table.clone());
-    }
-    Chapter::new("cells", "Every cell", page).folded(&[2], false)
+    Chapter::new("cells", "Every cell", page)
 }
 
 fn table(study: &Study) -> Table {

@@ -1,17 +1,17 @@
 //! The first chapter: what came out, and what policies cost.
 
-use crate::chart::Figure;
 use crate::front::result::lang_column;
 use crate::front::{self, Topics};
 use crate::keys;
 use crate::page::Page;
+use crate::render::svg::Drawn;
 use crate::study::turns::saving;
 use crate::study::{Group, Study, saved};
 use crate::table::Quantity;
 use crate::web::chapter::Chapter;
 
 /// The chapter: the table, the first figure, how to read them, and what topics say of all languages.
-pub(super) fn chapter(study: &Study, topics: &Topics, figures: &[Figure]) -> Chapter {
+pub(super) fn chapter(study: &Study, topics: &Topics, figures: &[Drawn]) -> Chapter {
     let mut page = Page::default();
     front::result::tables(study, true, &mut page);
     front::first_figures(figures, &mut page);

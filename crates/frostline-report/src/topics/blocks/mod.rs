@@ -179,7 +179,7 @@ impl Blocks {
                     are frozen. The thin line is its 95 % interval. The diamond is its effect in a linear model."
                 .into(),
             chart: Chart::Bars(Bars {
-                lengths: Lengths::Differences(Quantity::Points(2)),
+                lengths: Lengths::Differences,
                 panels: panels.collect(),
                 names: Vec::new(),
                 interval: "95 % interval",

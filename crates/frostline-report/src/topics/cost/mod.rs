@@ -3,7 +3,6 @@
 
 mod paper;
 mod prefix;
-mod speed;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -12,7 +11,6 @@ use frostline_record::{PredictedMemory, Timing};
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Theme, Tone};
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
@@ -21,7 +19,7 @@ use crate::study::epochs::is_steady;
 use crate::study::groups::Times;
 use crate::study::hardware::Hardware;
 use crate::study::turns::saving;
-use crate::study::{BASELINE, CellView, Done, Group, Study, distinct, panels, saved};
+use crate::study::{BASELINE, CellView, Done, Group, Study, saved};
 use crate::table::{Columns, PaperTable, Quantity, Value};
 use crate::topic::{StudyRow, Topic};
 
@@ -167,11 +165,6 @@ impl Topic for TrainingCost {
         of_cells.into_iter().chain(turns::busy(study)).collect()
     }
 
-    fn figures(&self, study: &Study) -> Vec<Figure> {
-        let speed = speed::figure(study, &|group| self.predicted(study, group));
-        speed.into_iter().chain([self.figure(study)]).collect()
-    }
-
     fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
         vec![paper::table(study, &|group| self.predicted(study, group))]
     }
@@ -267,15 +260,7 @@ fn times_rows(group: &Group) -> Vec<TimesRow<'_>> {
     group.times_by.iter().map(|times| (group, Some(times))).collect()
 }
 
-/// A bar's name: the policy, and the machine where there are several.
-fn bar_name(study: &Study, group: &Group, times: Option<&(Hardware, Times)>) -> String {
-    match times.and_then(|(hardware, _)| study.machine(hardware)) {
-        Some(number) => format!("{}, machine {number}", group.policy),
-        None => group.policy.clone(),
-    }
-}
-
-/// The same for programs, where there are several.
+/// The times of a group on each machine, for programs, if there are several.
 fn by_machine(study: &Study, group: &Group) -> Vec<MachineTimes> {
     let several = group.times_by.len() > 1;
     let all = group.times_by.iter().filter(|_| several);
@@ -394,56 +379,6 @@ impl TrainingCost {
             page.paragraph(
                 "Where what learns changes on the way, no step stands for all, and nothing is predicted.",
             );
-        }
-    }
-
-    /// One bar per policy, in three parts.
-    fn figure(&self, study: &Study) -> Figure {
-        let parts = |times: &Times| {
-            vec![times.train_s.mean, times.eval_s.mean, times.load_s.mean + times.prefix_s.mean]
-        };
-        let bar = |times: &Times| Bar { parts: parts(times), ..Bar::new("", times.train_s, None) };
-        let panels = panels(study).into_iter().map(|panel| {
-            let rows = panel.groups.iter().flat_map(|group| times_rows(group)).map(|(group, times)| BarRow {
-                name: bar_name(study, group, times),
-                tone: Tone::Policy(study.place_of(&group.policy)),
-                bars: times.map(|(_, times)| bar(times)).into_iter().collect(),
-            });
-            BarPanel {
-                rows: rows.collect(),
-                title: panel.title,
-                axis: "time of one cell, ".into(),
-                kind: String::new(),
-                references: Vec::new(),
-            }
-        });
-        let mut note =
-            "In a bar: training time. After it: the sum of its parts. Means over seeds of one cell."
-                .to_string();
-        if study.groups.iter().any(|group| self.reads_prefix(group)) {
-            note += " Loading holds computing a constant prefix.";
-        }
-        if study.has_several_seeds() {
-            note += " The black line is one standard deviation of the training time to either side.";
-        }
-        Figure {
-            path: "figures/time.svg",
-            title: "Where the time of a cell goes",
-            theme: Theme::Time,
-            about: "Each bar is the mean time of one cell: training steps, evaluation and loading. The \
-                    thick line is one standard deviation of the training time over seeds."
-                .into(),
-            chart: Chart::Bars(Bars {
-                lengths: Lengths::Parts(vec!["training", "evaluation", "loading"]),
-                panels: panels.collect(),
-                names: distinct(study.groups.iter().flat_map(|group| {
-                    times_rows(group).into_iter().map(|(group, times)| bar_name(study, group, times))
-                })),
-                interval: "",
-                diamond: "",
-            }),
-            notes: vec![Note::Text(note)],
-            across: study.langs().len(),
         }
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn familiarity(study: &Study, found: &WordErrors) -> Figure {
     });
     let panels: Vec<BarPanel> = panels.collect();
     let mut notes: Vec<Note> = vec![
-        "Bar and number: mean accuracy on words that train lacks, that have several tags there, and that have \
+        "Mark and number: mean accuracy on words that train lacks, that have several tags there, and that have \
          one. Thin line: 95 % Wilson interval at their number."
             .into(),
     ];
@@ -88,7 +88,7 @@ pub(super) fn familiarity(study: &Study, found: &WordErrors) -> Figure {
         title: "Dev accuracy by what train knows of a word",
         theme: Theme::Errors,
         about:
-            "Three bars per policy: words that train lacks, words with several tags there, and words with \
+            "Three marks per policy: words that train lacks, words with several tags there, and words with \
                 one."
                 .into(),
         chart: Chart::Bars(Bars {
@@ -126,7 +126,7 @@ pub(super) fn length(study: &Study, found: &WordErrors) -> Figure {
     });
     let panels: Vec<BarPanel> = panels.collect();
     let mut notes: Vec<Note> = vec![
-        "Bar and number: mean accuracy on words of sentences with so many labelled words. Thin line: 95 % Wilson interval \
+        "Mark and number: mean accuracy on words of sentences with so many labelled words. Thin line: 95 % Wilson interval \
          at their number."
             .into(),
     ];
@@ -135,7 +135,7 @@ pub(super) fn length(study: &Study, found: &WordErrors) -> Figure {
         path: "figures/length.svg",
         title: "Dev accuracy by length of sentence",
         theme: Theme::Errors,
-        about: "A bar for each length of sentence per policy, the shortest first.".into(),
+        about: "A mark for each length of sentence per policy, the shortest first.".into(),
         chart: Chart::Bars(Bars {
             lengths: Lengths::Groups,
             names: panels.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),

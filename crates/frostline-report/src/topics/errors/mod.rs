@@ -85,7 +85,7 @@ impl Topic for Errors {
         }]
     }
 
-    fn page_figures(&self, study: &Study) -> Vec<Figure> {
+    fn figures(&self, study: &Study) -> Vec<Figure> {
         if self.found.groups.iter().any(|group| group.split == "dev") {
             let found = &self.found;
             vec![
@@ -126,7 +126,7 @@ impl Errors {
         if self.without_words {
             page.item("Sentences are not quoted: the records were published without their words.");
         }
-        for figure in self.page_figures(study) {
+        for figure in self.figures(study) {
             page.figure(figure.path, figure.title, &figure.about);
         }
         for lang in study.langs() {
