@@ -13,7 +13,7 @@ use crate::study::verdicts::PolicyVerdict;
 use crate::study::words::{self, units};
 use crate::study::{BASELINE, CellView, State, Study, distinct};
 use crate::study::{turns, twins};
-use crate::table::{self, Columns, DataFile, Quantity, Table, Value};
+use crate::table::{self, Columns, Quantity, Table, Value};
 use crate::topic::{StudyRow, Topic};
 
 mod findings;
@@ -342,23 +342,12 @@ pub(crate) fn list_of_files(files: &[(&'static str, String)], page: &mut Page) {
         let path = if path.ends_with(".md") { format!("[`{path}`]({path})") } else { format!("`{path}`") };
         page.item(format!("{path}: {about}"));
     }
-    page.item("`report.json`: every mean and standard deviation of this page, unrounded.");
+    page.item("`report.json`: every mean and standard deviation of this page, unrounded, and tables of single cells under `tables`.");
     page.item("`figures/`: the figures as SVG, and as PDF where the program was built with it.");
     page.paragraph("In CSV and JSON, accuracies and shares are fractions of 1, not percent.");
 }
 
-/// `cells.csv`: every planned cell, done or not.
-pub(crate) fn cells_file(study: &Study, topics: &Topics) -> DataFile {
-    let columns = keys::of_cell(study, |view: &&CellView| *view);
-    let columns = topics.iter().fold(columns, |columns, topic| columns.and(topic.cell_columns(study)));
-    let columns = columns.column("error", Quantity::Text, |view| match &view.state {
-        State::Failed { error, .. } => Some(error.clone()),
-        _ => None,
-    });
-    DataFile { path: "cells.csv", about: "one row per cell.".into(), table: columns.table(&study.cells) }
-}
-
-/// `report.json`: every aggregated number. Rows by seed stand in the CSV files.
+/// `report.json`: every aggregated number, and tables of single cells.
 pub(crate) fn fields(study: &Study, topics: &Topics) -> Fields {
     let plan = &study.sweep.plan;
     let group = |group: &Group| {
@@ -386,7 +375,9 @@ pub(crate) fn fields(study: &Study, topics: &Topics) -> Fields {
         .with("sanity", &study.sanity)
         .with_objects("groups", study.groups.iter().map(group).collect())
         .with("cells", &study.cells.iter().map(CellLine::of).collect::<Vec<_>>());
-    topics.iter().fold(whole, |fields, topic| fields.and(topic.fields(study)))
+    let whole = topics.iter().fold(whole, |fields, topic| fields.and(topic.fields(study)));
+    let tables = topics.iter().flat_map(|topic| topic.tables(study));
+    whole.with_tables("tables", &tables.collect::<Vec<_>>())
 }
 
 /// A cell in `report.json`.

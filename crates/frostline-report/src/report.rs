@@ -14,7 +14,7 @@ use crate::render::{csv, html, json, markdown, parquet, svg, terminal};
 use crate::results;
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT, units};
 use crate::study::{Stored, Study};
-use crate::table::{DataFile, Table};
+use crate::table::Table;
 use crate::topic::Topic;
 use crate::topics;
 use crate::web;
@@ -87,6 +87,9 @@ impl ReportFile {
     }
 }
 
+/// The way from a cell and one of its files to that file's text.
+pub type Predictions<'a> = dyn FnMut(&Cell, &StoredFile) -> Option<String> + 'a;
+
 /// A sweep's records, grouped and ready to be written down.
 pub struct Report {
     study: Study,
@@ -104,34 +107,30 @@ impl fmt::Debug for Report {
 }
 
 impl Report {
-    /// Groups the records of a sweep. Records may be missing, failed or in any order.
+    /// Groups the records of a sweep, which may be missing, failed or in any order.
+    ///
+    /// `times` are those of steps that policies took in turns: savings in time and memory, and verdicts on training times,
+    /// come from these. `predictions` gives the text of a cell's file, or nothing if it is not there. It is asked for one
+    /// file at a time, and no text is kept. Verdicts, what `errors.md` shows, scores of tasks that label sentences, and the
+    /// error of blocks' worths come from these.
     #[must_use]
-    pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
-        Self::timed(sweep, records, &[])
-    }
-
-    /// The same with the times of steps that policies took in turns: savings in time and memory, and verdicts on
-    /// training times, come from these.
-    #[must_use]
-    pub fn timed(sweep: &Sweep, records: &[Record], times: &[PairedTimes]) -> Self {
+    pub fn new(
+        sweep: &Sweep,
+        records: &[Record],
+        times: &[PairedTimes],
+        predictions: Option<&mut Predictions<'_>>,
+    ) -> Self {
         let study = Study::new(sweep, records).with_times(times);
-        let topics = topics::all(&study, &mut Stored::default());
+        let mut stored = match predictions {
+            Some(read) => Stored::read(&study.cells, Box::new(read)),
+            None => Stored::default(),
+        };
+        let study = study.with(&stored);
+        let topics = topics::all(&study, &mut stored);
         Self { topics, fault: fault(sweep, records), study }
     }
 
-    /// The same report with what stored predictions add: for tasks that label sentences label counts, F1
-    /// and confusions; for a headline that labels words all that `errors.md` says; the error of blocks' worths
-    /// where one seed froze every set of blocks. `read` gives the text of a cell's file, or nothing where it
-    /// is not there. It is asked for one file at a time, and no text is kept.
-    #[must_use]
-    pub fn with_predictions(mut self, read: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
-        let mut stored = Stored::read(&self.study.cells, Box::new(read));
-        self.study = self.study.with(&stored);
-        self.topics = topics::all(&self.study, &mut stored);
-        self
-    }
-
-    /// All files of the report: `report.md`, the pages of topics, `report.json`, CSV files and the figures as SVG.
+    /// All files of the report: pages, the numbers for programs and for LaTeX, and the figures.
     ///
     /// # Errors
     /// A sweep without cells, a record of another schema, or two records for one cell.
@@ -141,10 +140,7 @@ impl Report {
         }
         let (study, topics) = (&self.study, self.topics.as_slice());
         let pages: Vec<PageFile> = topics.iter().flat_map(|topic| topic.pages(study)).collect();
-        let tables = topics.iter().flat_map(|topic| topic.tables(study));
-        let tables: Vec<DataFile> = [front::cells_file(study, topics)].into_iter().chain(tables).collect();
         let listed = pages.iter().map(|file| (file.path, file.about.clone()));
-        let listed = listed.chain(tables.iter().map(|file| (file.path, file.about.clone())));
         let paper = paper::files(study, topics);
         let listed = listed.chain(RESULTS.map(|(path, about)| (path, about.to_string())));
         let listed = listed.chain(paper.iter().map(|(path, about, _)| (*path, about.to_string())));
@@ -169,7 +165,6 @@ impl Report {
         files.extend(pages.iter().map(|file| ReportFile::new(file.path, markdown::page(&file.page))));
         let text = json::object(&front::fields(study, topics)) + "\n";
         files.push(ReportFile::new("report.json", text));
-        files.extend(tables.iter().map(|file| ReportFile::new(file.path, csv::table(&file.table))));
         let results = results::sheet(&[(study.sweep.plan.name.as_str(), study)]);
         files.push(ReportFile::new(RESULTS[0].0, csv::sheet(&results)));
         files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::sheet(&results) });

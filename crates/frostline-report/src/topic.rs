@@ -6,13 +6,12 @@
 //! Two files: `crates/frostline-report/src/topics/NAME.rs`, and its `mod` and its place in the list of `topics.rs`
 //! beside it. A topic implements `Topic` (`topic.rs`), of which every method is one place of the report with an
 //! empty default: opening sentences, summary, sections of a language, columns of the study's table, figures,
-//! caveats, how to read them, a page of its own, columns of `cells.csv`, further CSV files, fields of
-//! `report.json`. Numbers that cost time are computed once, when the topic is made; all come from a `Study`
+//! caveats, how to read them, a page of its own, fields and tables of `report.json`. Numbers that cost time are computed once, when the topic is made; all come from a `Study`
 //! (`study/`: cells, and groups of cells that differ only in their seed) and from `Stored` predictions, and
 //! declares its output as data: `Columns` of (name, unit, function) for tables (`table.rs`), a `Page` of blocks
 //! (`page.rs`), a `Figure` of one of five kinds (`chart.rs`: bars, lines, scatter, heat map, sets). Statistics that
 //! are useful on their own go to `frostline-score`. A topic of more than about 300 lines is a folder with `mod.rs`.
-//! Files, columns and fields that it adds are listed in `docs/records.md`; `INSTA_UPDATE=always cargo test -p
+//! Files, tables and fields that it adds are listed in `docs/records.md`; `INSTA_UPDATE=always cargo test -p
 //! frostline-report` renews the snapshots.
 
 use crate::browser::Browser;
@@ -20,8 +19,8 @@ use crate::chart::Figure;
 use crate::fields::Fields;
 use crate::page::{Page, PageFile};
 use crate::study::baselines::BaselineStats;
-use crate::study::{CellView, Group, Study};
-use crate::table::{Columns, DataFile, PaperTable};
+use crate::study::{Group, Study};
+use crate::table::{Columns, PaperTable, RowTable};
 
 /// A row of the study's table: a policy, or what needs no training of the encoder.
 pub(crate) enum StudyRow<'a> {
@@ -101,13 +100,8 @@ pub(crate) trait Topic {
         None
     }
 
-    /// `cells.csv`: columns.
-    fn cell_columns<'a>(&'a self, _study: &'a Study) -> Columns<'a, &'a CellView> {
-        Columns::default()
-    }
-
-    /// Further CSV files.
-    fn tables(&self, _study: &Study) -> Vec<DataFile> {
+    /// `report.json`: tables of single cells, whose rows `results.csv` does not have.
+    fn tables(&self, _study: &Study) -> Vec<RowTable> {
         Vec::new()
     }
 

@@ -43,6 +43,9 @@ struct Beside {
     judged: Vec<Row>,
 }
 
+/// The way from a sweep's place, a cell and one of its files to that file's text.
+pub type MergedPredictions<'a> = dyn FnMut(usize, &Cell, &StoredFile) -> Option<String> + 'a;
+
 /// Several sweeps beside each other. The first is the one that the others are compared with.
 pub struct Merged {
     sweeps: Vec<Named>,
@@ -53,44 +56,37 @@ pub struct Merged {
 
 impl Merged {
     /// Arranges the records of sweeps, each with a name. A name that another one has too gets a number.
+    ///
+    /// `predictions` gives the text of a file of a cell of the sweep at this place of the list, or nothing if it is not
+    /// there: verdicts on each sweep beside the first one come from these.
     #[must_use]
-    pub fn new<'a>(sweeps: impl IntoIterator<Item = (&'a str, Sweep, Vec<Record>)>) -> Self {
+    pub fn new<'a>(
+        sweeps: impl IntoIterator<Item = (&'a str, Sweep, Vec<Record>)>,
+        mut predictions: Option<&mut MergedPredictions<'_>>,
+    ) -> Self {
         let (mut all, mut failed): (Vec<Named>, _) = (Vec::new(), None);
-        for (name, sweep, records) in sweeps {
+        for (at, (name, sweep, records)) in sweeps.into_iter().enumerate() {
             failed = failed.or_else(|| fault(&sweep, &records));
             let numbered = (2..).map(|number| format!("{name} {number}"));
             let mut names = [name.to_string()].into_iter().chain(numbered);
             let name = names.find(|name| all.iter().all(|other| other.name != *name)).unwrap_or_default();
-            let mut one = Named { name, study: Study::new(&sweep, &records), names: BTreeMap::new() };
+            let mut study = Study::new(&sweep, &records);
+            if let Some(read) = &mut predictions {
+                let stored = Stored::read(&study.cells, Box::new(|cell, file| read(at, cell, file)));
+                study = study.with(&stored);
+            }
+            let mut one = Named { name, study, names: BTreeMap::new() };
             one.names = all.first().map_or_else(BTreeMap::new, |first| key::names_in(first, &one));
             all.push(one);
         }
-        if all.is_empty() {
-            failed = Some(ReportError::NoSweeps);
-        }
-        Self { beside: Vec::new(), sweeps: all, fault: failed }.judged()
-    }
-
-    /// The same with what stored predictions add: verdicts on each sweep beside the first one. `read` gives the text of a
-    /// file of a cell of the sweep at this place of the list, or nothing where it is not there.
-    #[must_use]
-    pub fn with_predictions(self, mut read: impl FnMut(usize, &Cell, &StoredFile) -> Option<String>) -> Self {
-        let with = |(at, one): (usize, Named)| {
-            let stored = Stored::read(&one.study.cells, Box::new(|cell, file| read(at, cell, file)));
-            Named { study: one.study.with(&stored), ..one }
-        };
-        Self { sweeps: self.sweeps.into_iter().enumerate().map(with).collect(), ..self }.judged()
-    }
-
-    fn judged(self) -> Self {
-        let axes = table::axes(&self.sweeps);
+        let axes = table::axes(&all);
         let beside = |other: &Named| {
-            let first = &self.sweeps[0];
-            let unlike = Unlike::of(first, other);
-            Beside { judged: judged::judge(first, other, &axes, &unlike), unlike }
+            let unlike = Unlike::of(&all[0], other);
+            Beside { judged: judged::judge(&all[0], other, &axes, &unlike), unlike }
         };
-        let beside = self.sweeps.iter().skip(1).map(beside).collect();
-        Self { beside, ..self }
+        let beside = all.iter().skip(1).map(beside).collect();
+        let fault = if all.is_empty() { Some(ReportError::NoSweeps) } else { failed };
+        Self { beside, sweeps: all, fault }
     }
 
     /// The files: `index.html` and `comparison.md`, `results.csv` and `results.parquet`, tables for LaTeX, and the figure.

@@ -10,7 +10,7 @@ use crate::page::Page;
 use crate::study::baselines::{self, BaselineScore};
 use crate::study::words::{SENTENCES, units};
 use crate::study::{BASELINE, CellView, Group, SplitStats, Study, panels};
-use crate::table::{Columns, Quantity, Value};
+use crate::table::{Columns, Quantity};
 use crate::topic::{StudyRow, Topic};
 
 /// Accuracy.
@@ -65,28 +65,6 @@ impl Topic for Accuracies {
 
     fn caveats(&self, study: &Study) -> Vec<String> {
         picked_on_dev(study).into_iter().chain(lost_words(study)).collect()
-    }
-
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let dev = |view: &&CellView, of: fn(&Score) -> Value| Value::from(score(view, "dev").map(of));
-        let test = |view: &&CellView, of: fn(&Score) -> Value| Value::from(score(view, "test").map(of));
-        Columns::default()
-            .column("dev_accuracy", Quantity::Share(2), move |view| {
-                dev(view, |score| score.accuracy().into())
-            })
-            .column("dev_study_accuracy", Quantity::Share(2), move |v| dev(v, |s| s.study_accuracy().into()))
-            .column("dev_loss_nats", Quantity::Number(4, "nats"), move |v| dev(v, |s| s.loss_nats.into()))
-            .column("dev_words", Quantity::Count, move |view| dev(view, |score| score.words.into()))
-            .column("dev_correct", Quantity::Count, move |view| dev(view, |score| score.correct.into()))
-            .column("dev_truncated", Quantity::Count, move |view| dev(view, |score| score.truncated.into()))
-            .column("dev_vanished", Quantity::Count, move |view| dev(view, |score| score.vanished.into()))
-            .column("dev_unseen", Quantity::Count, move |view| dev(view, |score| score.unseen.into()))
-            .column("test_accuracy", Quantity::Share(2), move |v| test(v, |s| s.accuracy().into()))
-            .column("test_study_accuracy", Quantity::Share(2), move |v| {
-                test(v, |s| s.study_accuracy().into())
-            })
-            .column("test_loss_nats", Quantity::Number(4, "nats"), move |v| test(v, |s| s.loss_nats.into()))
-            .column("test_words", Quantity::Count, move |view| test(view, |score| score.words.into()))
     }
 
     fn group_fields(&self, _: &Study, group: &Group) -> Fields {

@@ -8,7 +8,7 @@ use crate::number::{count, fixed, listed};
 use crate::study::baselines::{self, ANY, BaselineStats, first_of_seeds};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{CellView, Group, Study, distinct};
-use crate::table::{Columns, DataFile, Quantity};
+use crate::table::{Columns, Quantity, RowTable};
 use crate::topic::Topic;
 
 /// The backends that compute on a GPU.
@@ -64,16 +64,12 @@ impl Topic for Baselines {
         )]
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
+    fn tables(&self, study: &Study) -> Vec<RowTable> {
         let rows: Vec<BaselineSplit<'_>> = first_of_seeds(study).flat_map(rows).collect();
         if first_of_seeds(study).next().is_none() {
             return Vec::new();
         }
-        vec![DataFile {
-            path: "baselines.csv",
-            about: "one row per language, seed, task, baseline and split.".into(),
-            table: columns(study).table(rows),
-        }]
+        vec![RowTable { name: "baselines", table: columns(study).table(rows) }]
     }
 
     fn fields(&self, _: &Study) -> Fields {

@@ -8,7 +8,7 @@ use crate::keys;
 use crate::number::fixed;
 use crate::page::Page;
 use crate::study::{CellView, Group, Study, distinct, panels};
-use crate::table::{DataFile, Quantity};
+use crate::table::{Quantity, RowTable};
 use crate::topic::Topic;
 
 /// Changes of the encoder.
@@ -38,7 +38,7 @@ impl Topic for Changes {
         if any(study) { vec![figure(study)] } else { Vec::new() }
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
+    fn tables(&self, study: &Study) -> Vec<RowTable> {
         if !any(study) {
             return Vec::new();
         }
@@ -48,11 +48,7 @@ impl Topic for Changes {
             .column("part", Quantity::Text, |row| row.1.group.clone())
             .column("relative_change", Quantity::Share(2), |row| row.1.relative)
             .column("cka", Quantity::Number(3, ""), |row| row.1.cka);
-        vec![DataFile {
-            path: "changes.csv",
-            about: "one row per cell and part of the encoder: how far it moved.".into(),
-            table: columns.table(rows),
-        }]
+        vec![RowTable { name: "changes", table: columns.table(rows) }]
     }
 }
 

@@ -1,17 +1,16 @@
 //! What happens from epoch to epoch: accuracy and losses, and what learns where that changes.
 
-use frostline_record::{EpochRow, EpochTiming};
 use frostline_score::MeanStd;
 
 use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
-use crate::study::epochs::{EpochStats, labels_sentences, thaws};
+use crate::study::epochs::EpochStats;
 use crate::study::panels::NAMED;
 use crate::study::words::units;
-use crate::study::{CellView, Done, Group, Panel, Study, distinct, named, panels, unnamed_note};
-use crate::table::{Columns, DataFile, Quantity};
+use crate::study::{Group, Panel, Study, distinct, named, panels, unnamed_note};
+use crate::table::Quantity;
 use crate::topic::Topic;
 
 /// Convergence.
@@ -54,61 +53,9 @@ impl Topic for Convergence {
         }]
     }
 
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let selected = |done: &Done| done.result.last().selected_epoch;
-        Columns::default()
-            .column("selected_epoch", Quantity::Count, move |view: &&CellView| view.done().map(selected))
-            .column("steps", Quantity::Count, |view| view.done().map(|done| done.result.steps))
-    }
-
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        vec![DataFile {
-            path: "epochs.csv",
-            about: "one row per cell and epoch.".into(),
-            table: epoch_columns(study).table(epoch_rows(study)),
-        }]
-    }
-
     fn group_fields(&self, _: &Study, group: &Group) -> Fields {
         Fields::default().with("epochs", &group.epochs)
     }
-}
-
-/// An epoch of a cell, with its place among the cell's.
-type CellEpoch<'a> = (&'a CellView, &'a Done, usize, &'a EpochRow);
-
-fn epoch_rows(study: &Study) -> impl Iterator<Item = CellEpoch<'_>> {
-    let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
-    done.flat_map(|(view, done)| {
-        done.result.epochs.iter().enumerate().map(move |(i, row)| (view, done, i, row))
-    })
-}
-
-fn epoch_columns(study: &Study) -> Columns<'_, CellEpoch<'_>> {
-    let time = |row: &CellEpoch<'_>, get: fn(&EpochTiming) -> f64| {
-        row.1.timing.as_ref().and_then(|timing| timing.epochs.get(row.2)).map(get)
-    };
-    let of_sentences = study.cells.iter().filter_map(CellView::done).any(labels_sentences);
-    let changing = study.is_staged() || study.cells.iter().filter_map(CellView::done).any(thaws);
-    keys::of_cell(study, |row: &CellEpoch<'_>| row.0)
-        .column("epoch", Quantity::Count, |row| row.3.epoch)
-        .column("step", Quantity::Count, |row| row.3.step)
-        .column("selected", Quantity::Text, |row| row.3.epoch == row.1.result.last().selected_epoch)
-        .column("train_loss_nats", Quantity::Number(4, "nats"), |row| row.3.train_loss_nats)
-        .column("dev_loss_nats", Quantity::Number(4, "nats"), |row| row.3.dev.loss_nats)
-        .column("dev_accuracy", Quantity::Share(2), |row| row.3.dev.accuracy())
-        .column("dev_study_accuracy", Quantity::Share(2), |row| row.3.dev.study_accuracy())
-        .column("dev_macro_f1", Quantity::Share(2), |row| row.3.dev_macro_f1())
-        .column_if(of_sentences, "dev_positive_f1", Quantity::Share(2), |row| {
-            row.3.dev_positive_f1().filter(|_| labels_sentences(row.1))
-        })
-        .column("train_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.train_ms))
-        .column("eval_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.eval_ms))
-        .column_if(changing, "stage", Quantity::Text, |row| {
-            let stage = row.1.result.stages.get((row.3.stage as usize).wrapping_sub(1));
-            stage.map(|stage| stage.name.clone())
-        })
-        .column_if(changing, "trainable_parameters", Quantity::Count, |row| row.3.trainable)
 }
 
 /// A group's row of an epoch.

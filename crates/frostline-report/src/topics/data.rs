@@ -68,16 +68,6 @@ impl Topic for Data {
             page,
         }]
     }
-
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let train = |view: &&CellView, get: fn(&SplitFacts) -> u64| {
-            view.done().map(|done| get(&done.result.facts().train))
-        };
-        Columns::default()
-            .column("train_sentences", Quantity::Count, move |view| train(view, |split| split.sentences))
-            .column("train_words", Quantity::Count, move |view| train(view, |split| split.words))
-            .column("train_subwords", Quantity::Count, move |view| train(view, |split| split.subwords))
-    }
 }
 
 /// Where every seed draws sentences of its own to be scored on.

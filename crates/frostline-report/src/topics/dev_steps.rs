@@ -12,7 +12,7 @@ use crate::keys;
 use crate::page::Page;
 use crate::study::panels::NAMED;
 use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
-use crate::table::{Columns, DataFile, Quantity};
+use crate::table::{Quantity, RowTable};
 use crate::topic::Topic;
 use crate::topics::convergence::policy_lines;
 
@@ -81,14 +81,7 @@ impl Topic for DevSteps {
         }]
     }
 
-    fn cell_columns<'a>(&'a self, study: &'a Study) -> Columns<'a, &'a CellView> {
-        let any = study.groups.iter().any(|group| stops(study, group).any(|epoch| epoch.is_some()));
-        Columns::default().column_if(any, "stopped_early_after_epoch", Quantity::Count, |view: &&CellView| {
-            view.done().and_then(stopped).map(u64::from)
-        })
-    }
-
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
+    fn tables(&self, study: &Study) -> Vec<RowTable> {
         if !points(study).any(|_| true) {
             return Vec::new();
         }
@@ -97,11 +90,7 @@ impl Topic for DevSteps {
             .column("step", Quantity::Count, |row| row.1.step)
             .column("dev_loss_nats", Quantity::Number(4, "nats"), |row| row.1.dev.loss_nats)
             .column("dev_accuracy", Quantity::Share(2), |row| row.1.dev.accuracy());
-        vec![DataFile {
-            path: "dev_steps.csv",
-            about: "one row per cell and step after which dev was scored within epochs.".into(),
-            table: columns.table(points(study)),
-        }]
+        vec![RowTable { name: "dev_steps", table: columns.table(points(study)) }]
     }
 
     fn group_fields(&self, study: &Study, group: &Group) -> Fields {

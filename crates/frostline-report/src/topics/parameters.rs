@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use frostline_record::Accounts;
-
 use crate::fields::Fields;
 use crate::number::{listed, plural};
 use crate::study::{CellView, Done, Group, Study};
@@ -32,15 +30,6 @@ impl Topic for Parameters {
 
     fn caveats(&self, study: &Study) -> Vec<String> {
         frozen(study).into_iter().chain(unmoved(study)).collect()
-    }
-
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let accounts = |view: &&'a CellView| view.done().map(|done| done.result.accounts());
-        Columns::default()
-            .column("total_parameters", Quantity::Count, move |view| {
-                accounts(view).map(|a: &Accounts| a.total)
-            })
-            .column("trainable_parameters", Quantity::Count, move |view| accounts(view).map(|a| a.trainable))
     }
 
     fn group_fields(&self, _: &Study, group: &Group) -> Fields {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Input, Inputs, MadeBy, Plan, Precision, Settings};
+use frostline_record::{Input, Inputs, MadeBy, Plan, Settings};
 use serde::Serialize;
 
 use crate::fields::Fields;
@@ -10,7 +10,7 @@ use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::study::cells::shown;
 use crate::study::hardware::Hardware;
-use crate::study::{CellView, Study, distinct};
+use crate::study::{Study, distinct};
 use crate::table::{Columns, Quantity};
 use crate::topic::Topic;
 
@@ -47,20 +47,6 @@ impl Topic for Provenance {
         settings(study, page);
         inputs(study, page);
         made_by(study, page);
-    }
-
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let by = |view: &&'a CellView, get: fn(&MadeBy) -> &str| view.made_by().map(|by| get(by).to_string());
-        Columns::default()
-            .column("version", Quantity::Text, move |view| by(view, |by| &by.version))
-            .column("revision", Quantity::Text, move |view| by(view, |by| &by.revision))
-            .column("code", Quantity::Text, move |view| by(view, |by| &by.code))
-            .column("backend", Quantity::Text, move |view| by(view, |by| &by.backend))
-            .column("device", Quantity::Text, move |view| by(view, |by| &by.device))
-            .column("isa", Quantity::Text, move |view| by(view, |by| &by.isa))
-            .column("computed_in", Quantity::Text, |view| view.computed_in().map(Precision::name))
-            .column("threads", Quantity::Count, |view| view.made_by().map(|by| by.threads))
-            .column("node", Quantity::Text, move |view| by(view, |by| &by.node))
     }
 
     fn fields(&self, study: &Study) -> Fields {

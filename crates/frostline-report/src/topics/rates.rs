@@ -1,14 +1,14 @@
 //! Learning rates that a search found before the comparison: what was tried, what it scored, and what was chosen.
 
-use frostline_record::{Edge, FoundRate, RateSearch, RateTrial, Rung, ScoredOn};
+use frostline_record::{Edge, FoundRate, RateSearch, Rung, ScoredOn};
 use frostline_score::MeanStd;
 
 use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
 use crate::fields::Fields;
 use crate::number::count;
 use crate::page::Page;
-use crate::study::{CellView, Study, distinct};
-use crate::table::{Columns, DataFile, Quantity};
+use crate::study::{Study, distinct};
+use crate::table::{Columns, Quantity};
 use crate::topic::Topic;
 
 /// Learning rates that a search found.
@@ -58,54 +58,12 @@ impl Topic for Rates {
         found(study).map(|_| said.to_string()).into_iter().collect()
     }
 
-    fn cell_columns<'a>(&'a self, study: &'a Study) -> Columns<'a, &'a CellView> {
-        Columns::default().column_if(
-            found(study).is_some(),
-            "learning_rate",
-            Quantity::Number(8, ""),
-            |view: &&CellView| view.cell.settings.optimizer.lr,
-        )
-    }
-
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        let Some(search) = found(study) else { return Vec::new() };
-        let rows = search.found.iter().flat_map(|found| {
-            let rungs = found.rungs.iter().enumerate();
-            rungs.flat_map(move |(at, rung)| {
-                rung.trials.iter().map(move |trial| TrialRow { found, at, rung, trial })
-            })
-        });
-        let columns = Columns::default()
-            .column("policy", Quantity::Text, |row: &TrialRow<'_>| row.found.policy.to_string())
-            .column("langs", Quantity::Text, |row| langs(row.found))
-            .column("axes", Quantity::Text, |row| axes(row.found))
-            .column("rung", Quantity::Count, |row| row.at as u64 + 1)
-            .column("sentences", Quantity::Count, |row| row.rung.sentences)
-            .column("learning_rate", Quantity::Number(8, ""), |row| row.trial.lr)
-            .column("score", Quantity::Share(2), |row| row.trial.score)
-            .column("chosen", Quantity::Text, |row| row.trial.lr == row.found.lr)
-            .column("cells", Quantity::Text, |row| row.trial.cells.join(" "));
-        vec![DataFile {
-            path: "rates.csv",
-            about: "one row per learning rate that the search tried in a rung.".into(),
-            table: columns.table(rows),
-        }]
-    }
-
     fn fields(&self, study: &Study) -> Fields {
         match found(study) {
             None => Fields::default(),
             Some(search) => Fields::default().with("learning_rates", search),
         }
     }
-}
-
-/// A rate that was tried, with its rung and what it was tried for.
-struct TrialRow<'a> {
-    found: &'a FoundRate,
-    at: usize,
-    rung: &'a Rung,
-    trial: &'a RateTrial,
 }
 
 fn found(study: &Study) -> Option<&RateSearch> {

@@ -9,7 +9,7 @@ use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
 use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats, learns, value};
 use crate::study::{CellView, Group, SPLITS, Study, distinct};
-use crate::table::{Columns, DataFile, Quantity, Value};
+use crate::table::{Columns, Quantity, RowTable, Value};
 use crate::topic::Topic;
 use crate::topics::stages::{capital, change, relative, scored};
 
@@ -32,16 +32,12 @@ impl Topic for Tasks {
         drift(study, &rows, page);
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
+    fn tables(&self, study: &Study) -> Vec<RowTable> {
         // One stage of one task that tags words is told by the other files.
         if study.groups.iter().all(|group| group.stages.is_empty()) {
             return Vec::new();
         }
-        vec![DataFile {
-            path: "tasks.csv",
-            about: "one row per cell, stage, task and scored split, with its counts.".into(),
-            table: file_columns(study).table(file_rows(study)),
-        }]
+        vec![RowTable { name: "tasks", table: file_columns(study).table(file_rows(study)) }]
     }
 }
 

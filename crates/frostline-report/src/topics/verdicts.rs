@@ -9,7 +9,7 @@ use crate::study::verdicts::{PolicyVerdict, points};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{BASELINE, Group, SPLITS, Study, distinct};
 use crate::study::{described, saved};
-use crate::table::{Columns, DataFile, PaperTable, Quantity, Value};
+use crate::table::{Columns, PaperTable, Quantity, RowTable, Value};
 use crate::topic::{StudyRow, Topic};
 
 use frostline_score::{Judged, Verdict};
@@ -48,7 +48,7 @@ impl Topic for Verdicts {
         }
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
+    fn tables(&self, study: &Study) -> Vec<RowTable> {
         file(study).into_iter().collect()
     }
 
@@ -355,8 +355,8 @@ const COSTS: &str = "**Time saved** is the share of the time of a step of `none`
      policy is at least as cheap and shown to score more, by the intervals of both. Predictions are shown here, also where \
      steps were timed, since they do not depend on the machine's other work; what was measured is listed under \"What a step costs\".";
 
-/// `verdicts.csv`.
-fn file(study: &Study) -> Option<DataFile> {
+/// Differences with their verdicts, for programs.
+fn file(study: &Study) -> Option<RowTable> {
     let own = study.verdicts.rows.iter().map(|row| (study.metric(), row));
     let macro_f1 = study.verdicts.macro_f1.iter().map(|row| ("macro F1", row));
     let rows: Vec<(&'static str, &PolicyVerdict)> =
@@ -388,11 +388,5 @@ fn file(study: &Study) -> Option<DataFile> {
         .column("sentences_needed", Quantity::Count, |(_, row)| {
             row.judged().and_then(|found| found.needed?.sentences)
         });
-    Some(DataFile {
-        path: "verdicts.csv",
-        about:
-            "one row per policy, score and split: its difference from `none`, with interval, p-value and verdict."
-                .into(),
-        table: columns.table(rows),
-    })
+    Some(RowTable { name: "verdicts", table: columns.table(rows) })
 }

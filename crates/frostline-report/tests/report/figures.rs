@@ -35,7 +35,7 @@ fn figures() -> Vec<(String, String)> {
     for (name, langs, sweep) in &sweeps {
         let records = records(sweep, langs);
         for (state, records) in [("", &records[..]), (", no record", &[])] {
-            let files = Report::new(sweep, records).files().expect("a report");
+            let files = Report::new(sweep, records, &[], None).files().expect("a report");
             keep(&format!("figures-{}{state}", name.replace(' ', "-")), &files);
             for file in files {
                 if file.path.ends_with(".svg") {
@@ -48,7 +48,7 @@ fn figures() -> Vec<(String, String)> {
     // Dev beside test where test was scored.
     assert_eq!(figures.len(), 36);
     for (name, (sweep, records, _)) in [("sentiment", sentiment()), ("forgetting", forgetting())] {
-        let files = Report::new(&sweep, &records).files().expect("a report");
+        let files = Report::new(&sweep, &records, &[], None).files().expect("a report");
         keep(&format!("figures-{name}"), &files);
         for file in files {
             if file.path.ends_with(".svg") {
@@ -60,8 +60,8 @@ fn figures() -> Vec<(String, String)> {
     assert_eq!(figures.len(), 36 + 5 + 4);
     // Those of errors, which only predictions give.
     for (name, (sweep, records, predictions)) in [("six words", six_words()), ("many policies", many(2))] {
-        let report = Report::new(&sweep, &records);
-        let report = report.with_predictions(|_, file| predictions.get(&file.sha256).cloned());
+        let report =
+            Report::new(&sweep, &records, &[], Some(&mut |_, file| predictions.get(&file.sha256).cloned()));
         let files = report.files().expect("a report");
         keep(&format!("figures-{}", name.replace(' ', "-")), &files);
         let found = files.into_iter();
@@ -75,7 +75,7 @@ fn figures() -> Vec<(String, String)> {
     }
     assert_eq!(figures.len(), 36 + 5 + 4 + 4);
     let (sweep, records) = watched_and_searched();
-    let files = Report::new(&sweep, &records).files().expect("a report");
+    let files = Report::new(&sweep, &records, &[], None).files().expect("a report");
     keep("figures-watched", &files);
     let found = files.into_iter();
     let found = found.filter(|file| ["figures/dev_steps.svg", "figures/rates.svg"].contains(&&*file.path));

@@ -136,8 +136,9 @@ fn figures_and_tables_have_the_numbers_of_the_other_files() {
 #[test]
 fn the_browser_has_the_sentences_on_which_cells_differ() {
     let (sweep, records, predictions) = six_words();
-    let report = Report::new(&sweep, &records);
-    let files = report.with_predictions(|_, file| predictions.get(&file.sha256).cloned()).files();
+    let files =
+        Report::new(&sweep, &records, &[], Some(&mut |_, file| predictions.get(&file.sha256).cloned()))
+            .files();
     let files = files.expect("a report");
     let found = data(text(&files, "index.html"), "sentences-data");
     let texts = found["texts"].as_array().expect("texts");

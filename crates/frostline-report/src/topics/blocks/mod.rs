@@ -9,7 +9,7 @@ use crate::number::{count, signed};
 use crate::page::Page;
 use crate::study::words::{extras_name, units};
 use crate::study::{Stored, Study};
-use crate::table::{Columns, DataFile, Quantity, Value};
+use crate::table::{Quantity, Value};
 use crate::topic::Topic;
 
 use frostline_score::MeanStd;
@@ -43,31 +43,6 @@ impl Topic for Blocks {
             return Vec::new();
         }
         vec![sets_figure(study, &lattices), self.worths_figure(study, &lattices)]
-    }
-
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        if self.worths.is_empty() {
-            return Vec::new();
-        }
-        let synthetic = study.synthetic();
-        let columns = Columns::default()
-            .column("synthetic", Quantity::Text, move |_| synthetic)
-            .column("lang", Quantity::Text, |worth: &&BlockWorth| worth.lang.clone())
-            .and(keys::raw_axes(study, |worth: &&BlockWorth| &worth.extras))
-            .column("block", Quantity::Count, |worth| worth.block)
-            .column("shapley_loss", Quantity::Change(2), |worth| worth.shapley_loss)
-            .column("standard_error", Quantity::Share(2), |worth| worth.standard_error)
-            .column("low", Quantity::Change(2), |worth| worth.interval.map(|ends| ends[0]))
-            .column("high", Quantity::Change(2), |worth| worth.interval.map(|ends| ends[1]))
-            .column("error_over", Quantity::Text, |worth| worth.error_over)
-            .column("regression_loss", Quantity::Change(2), |worth| worth.regression_loss)
-            .column("regression_error", Quantity::Share(2), |worth| worth.regression_error)
-            .column("seeds", Quantity::Count, |worth| worth.seeds);
-        vec![DataFile {
-            path: "blocks.csv",
-            about: "what freezing each block costs, with its error.".into(),
-            table: columns.table(&self.worths),
-        }]
     }
 
     fn fields(&self, _: &Study) -> Fields {

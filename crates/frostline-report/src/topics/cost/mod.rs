@@ -7,7 +7,7 @@ mod turns;
 
 use std::collections::BTreeMap;
 
-use frostline_record::{PredictedMemory, Timing};
+use frostline_record::PredictedMemory;
 use frostline_score::MeanStd;
 use serde::Serialize;
 
@@ -167,50 +167,6 @@ impl Topic for TrainingCost {
 
     fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
         vec![paper::table(study, &|group| self.predicted(study, group))]
-    }
-
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let cost = |view: &&'a CellView| view.done().map(|done| &done.result.cost);
-        let timing = |view: &&'a CellView| view.done().and_then(|done| done.timing.as_ref());
-        type Measured = fn(&Timing) -> f64;
-        let measured: [(&str, Measured); 9] = [
-            ("load_ms", |t| t.load_ms),
-            ("train_ms", |t| t.train_ms),
-            ("eval_ms", |t| t.eval_ms),
-            ("total_ms", |t| t.total_ms),
-            ("step_ms_median", |t| t.step_ms_median),
-            ("samples_per_s", |t| t.samples_per_s),
-            ("steps_per_s", |t| t.steps_per_s),
-            ("tokens_per_s", |t| t.tokens_per_s),
-            ("peak_rss_mib", |t| t.peak_rss_mib),
-        ];
-        Columns::default()
-            .column("gflop_per_step", Quantity::Number(2, "GFLOP"), move |v| {
-                cost(v).map(|c| c.gflop_per_step)
-            })
-            .column("predicted_speedup", Quantity::Number(2, ""), move |v| {
-                cost(v).map(|c| c.predicted_speedup)
-            })
-            .column("predicted_speedup_cached", Quantity::Number(2, ""), move |view| {
-                cost(view).map(|cost| cost.predicted_speedup_cached)
-            })
-            .each(
-                measured,
-                |(name, _)| (*name).into(),
-                Quantity::Measured(""),
-                move |view, (_, get)| timing(view).map(get),
-            )
-            .column("predicted_step_ms", Quantity::Measured("ms"), move |view| {
-                timing(view)?.predicted_step_ms
-            })
-            .column("load_before", Quantity::Measured(""), move |view| timing(view)?.load?.before)
-            .column("load_stolen_share", Quantity::Measured(""), move |view| timing(view)?.load?.stolen)
-            .column("load_others_share", Quantity::Measured(""), move |view| timing(view)?.load?.others)
-            .column("processor_mhz", Quantity::Measured(""), move |view| timing(view)?.load?.mhz)
-            .column("machine_busy", Quantity::Text, move |view| Some(timing(view)?.load?.is_busy()))
-            .column("prefix_state", Quantity::Text, move |view| timing(view).map(|t| t.prefix.state.name()))
-            .column("prefix_blocks", Quantity::Count, move |view| timing(view).map(|t| t.prefix.blocks))
-            .column("prefix_fill_ms", Quantity::Measured("ms"), move |v| timing(v).map(|t| t.prefix.fill_ms))
     }
 
     fn group_fields(&self, study: &Study, group: &Group) -> Fields {

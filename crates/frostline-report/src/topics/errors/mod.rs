@@ -16,7 +16,7 @@ use crate::number::plural;
 use crate::page::{Page, PageFile};
 use crate::study::words::{SENTENCES, banner, units};
 use crate::study::{SPLITS, Stored, Study};
-use crate::table::{DataFile, PaperTable};
+use crate::table::{PaperTable, RowTable};
 use crate::topic::Topic;
 
 use counts::WordErrors;
@@ -79,7 +79,7 @@ impl Topic for Errors {
         vec![PageFile {
             path: "errors.md",
             about: "F1 of each tag, confusions, known and unknown words, length of sentences, and where policies \
-                    differ. Its numbers stand in `tags.csv`, `confusions.csv`, `strata.csv` and `differences.csv`."
+                    differ."
                 .into(),
             page: self.page(study),
         }]
@@ -102,7 +102,7 @@ impl Topic for Errors {
         self.browser.as_ref()
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
+    fn tables(&self, study: &Study) -> Vec<RowTable> {
         if self.found.is_empty() { Vec::new() } else { files::all(study, &self.found) }
     }
 
@@ -137,10 +137,9 @@ impl Errors {
                 }
             }
         }
-        page.section(2, "Files beside this page");
-        for item in files::ABOUT {
-            page.item(item);
-        }
+        page.paragraph(
+            "The counts of each cell are in `report.json`, under `tables`: `tags`, `confusions`, `strata` and `differences`.",
+        );
         page
     }
 }
