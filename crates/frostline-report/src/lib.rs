@@ -12,6 +12,7 @@
 
 mod browser;
 mod chart;
+mod facts;
 mod fields;
 mod front;
 mod keys;

@@ -7,7 +7,7 @@ use frostline_record::{Cell, PairedTimes, Record, SCHEMA, StoredFile, Sweep};
 
 use crate::front;
 use crate::number::{count, fixed};
-use crate::page::PageFile;
+use crate::page::{Block, Page, PageFile};
 use crate::paper;
 use crate::render::svg::{Drawn, Frame};
 use crate::render::{csv, html, json, markdown, parquet, svg, terminal};
@@ -15,7 +15,7 @@ use crate::results;
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT, units};
 use crate::study::{Stored, Study};
 use crate::table::Table;
-use crate::topic::Topic;
+use crate::topic::{Place, Topic, items};
 use crate::topics;
 use crate::web;
 
@@ -139,7 +139,7 @@ impl Report {
             return Err(fault.clone());
         }
         let (study, topics) = (&self.study, self.topics.as_slice());
-        let pages: Vec<PageFile> = topics.iter().flat_map(|topic| topic.pages(study)).collect();
+        let pages: Vec<PageFile<'_>> = topics.iter().flat_map(|topic| topic.pages(study)).collect();
         let listed = pages.iter().map(|file| (file.path, file.about.clone()));
         let paper = paper::files(study, topics);
         let listed = listed.chain(RESULTS.map(|(path, about)| (path, about.to_string())));
@@ -204,17 +204,18 @@ impl Report {
                 );
             }
         }
-        let said: Vec<String> = self.topics.iter().flat_map(|topic| topic.opening(study)).collect();
+        let plain = |line: &str| line.replace(['*', '`'], "");
+        let said = items(&self.topics, study, Place::Opening);
         if !said.is_empty() {
             text += "\nResult\n";
         }
-        for sentence in said {
-            text += &format!("  {}\n", sentence.replace(['*', '`'], ""));
-        }
-        for (title, lines) in self.topics.iter().filter_map(|topic| topic.closing(study)) {
-            text += &format!("\n{title}\n");
-            for line in lines {
-                text += &format!("  {}\n", line.replace(['*', '`'], ""));
+        said.iter().for_each(|sentence| text += &format!("  {}\n", plain(sentence)));
+        let mut closing = Page::default();
+        front::prose(&self.topics, study, Place::Closing, &mut closing);
+        for block in closing.blocks {
+            match block {
+                Block::Heading(_, title) => text += &format!("\n{title}\n"),
+                other => other.into_items().iter().for_each(|line| text += &format!("  {}\n", plain(line))),
             }
         }
         let undone = words::undone(study);

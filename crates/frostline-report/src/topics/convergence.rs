@@ -9,17 +9,20 @@ use crate::page::Page;
 use crate::study::epochs::EpochStats;
 use crate::study::panels::NAMED;
 use crate::study::words::units;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{Group, Panel, Study, distinct, named, panels, unnamed_note};
 use crate::table::Quantity;
-use crate::topic::Topic;
+use crate::topic::{Of, Place, Topic};
 
 /// Convergence.
 pub(crate) struct Convergence;
 
 impl Topic for Convergence {
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        epochs(study, lang, page);
-        trainable(study, lang, page);
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        if let Place::Language(lang) = place {
+            epochs(study, lang, page);
+            trainable(study, lang, page);
+        }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -34,7 +37,7 @@ impl Topic for Convergence {
         notes.extend(unnamed_note(&panels).map(Note::Text));
         vec![Figure {
             path: "figures/convergence.svg",
-            title: "Dev accuracy after each epoch",
+            title: dev_accuracy!(" after each epoch"),
             theme: Theme::Learning,
             about: "Each line is the mean over seeds. The shade around it is one standard deviation.".into(),
             chart: Chart::Lines(Lines {
@@ -42,7 +45,7 @@ impl Topic for Convergence {
                 panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
                 x_title: "epoch",
                 x: XAxis::From(1),
-                y_title: "dev accuracy, %",
+                y_title: DEV_AXIS,
                 y: YAxis::Shares,
                 spread: Spread::Band,
                 key: LineKey::Marks,
@@ -53,8 +56,11 @@ impl Topic for Convergence {
         }]
     }
 
-    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
-        Fields::default().with("epochs", &group.epochs)
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => Fields::default().with("epochs", &group.epochs),
+            Of::Sweep => Fields::default(),
+        }
     }
 }
 
@@ -63,12 +69,12 @@ fn row_of(group: &Group, epoch: u32) -> Option<&EpochStats> {
     group.epochs.iter().find(|row| row.epoch == epoch)
 }
 
-/// Dev accuracy, dev loss and train loss after every epoch.
+/// Accuracy and loss on dev, and train loss after every epoch.
 fn epochs(study: &Study, lang: &str, page: &mut Page) {
     type Get = fn(&EpochStats) -> Option<MeanStd>;
     let per = units(study).one;
     let tables: [(String, Quantity, Get); 5] = [
-        ("Dev accuracy % after each epoch".into(), Quantity::Share(2), |row| Some(row.dev_accuracy)),
+        (dev_accuracy!(" % after each epoch").into(), Quantity::Share(2), |row| Some(row.dev_accuracy)),
         ("Dev macro F1 % after each epoch".into(), Quantity::Share(2), |row| row.dev_macro_f1),
         ("Dev F1 % of the positive label after each epoch".into(), Quantity::Share(2), |row| {
             row.dev_positive_f1

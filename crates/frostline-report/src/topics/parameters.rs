@@ -4,36 +4,34 @@ use std::collections::BTreeSet;
 
 use crate::fields::Fields;
 use crate::number::{listed, plural};
-use crate::study::{CellView, Done, Group, Study};
-use crate::table::{Columns, Quantity};
-use crate::topic::{StudyRow, Topic};
+use crate::page::Page;
+use crate::study::{CellView, Done, Study};
+use crate::topic::{Of, Place, Topic};
 
 /// Parameters.
 pub(crate) struct Parameters;
 
 impl Topic for Parameters {
-    fn reading(&self, _: &Study) -> Vec<String> {
-        vec![
-            "**Trainable parameters** are the numbers that learn. **Parameter saving** is the frozen \
-             share of all parameters."
-                .into(),
-        ]
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Reading => page.items({
+                vec![
+                    "**Trainable parameters** are the numbers that learn. **Parameter saving** is the frozen \
+                     share of all parameters.",
+                ]
+            }),
+            Place::Caveats => page.items(frozen(study).into_iter().chain(unmoved(study))),
+            _ => {}
+        }
     }
 
-    fn study_columns<'a>(&self, _: &'a Study) -> Columns<'a, StudyRow<'a>> {
-        let of = |row: &StudyRow<'a>| row.group()?.plain_parameters();
-        Columns::default()
-            .optional("Trainable parameters", Quantity::Count, move |row| of(row).map(|p| p.trainable))
-            .optional("Trainable", Quantity::Percent(1), move |row| of(row).map(|p| p.trainable_share))
-            .optional("Parameter saving", Quantity::Percent(1), move |row| of(row).map(|p| p.saving))
-    }
-
-    fn caveats(&self, study: &Study) -> Vec<String> {
-        frozen(study).into_iter().chain(unmoved(study)).collect()
-    }
-
-    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
-        Fields::default().with("parameters", &group.parameters).with("steps", &group.steps)
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => {
+                Fields::default().with("parameters", &group.parameters).with("steps", &group.steps)
+            }
+            Of::Sweep => Fields::default(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::chart::{Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
 use crate::number::listed;
 use crate::study::advice::SPLIT;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{BASELINE, Group, Panel, Study, baselines, distinct, named, panels, saved, unnamed_note};
 use crate::topic::Topic;
 
@@ -83,13 +84,13 @@ fn figure(study: &Study) -> Option<Figure> {
     let has_references = panels_drawn.iter().any(|panel| !panel.references.is_empty());
     let (title, x_title, step) = match source {
         Source::Measured => (
-            "Dev accuracy against the time saved, measured",
+            dev_accuracy!(" against the time saved, measured"),
             "time saved, % of a step of none",
             "A policy further right took less time for a training step, measured in turns with `none`; its horizontal line \
              is the 95 % interval.",
         ),
         Source::Predicted => (
-            "Dev accuracy against the time saved, predicted",
+            dev_accuracy!(" against the time saved, predicted"),
             "time saved, predicted, % of a step of none",
             "A policy further right is predicted to take less time for a training step. No steps were timed.",
         ),
@@ -107,7 +108,7 @@ fn figure(study: &Study) -> Option<Figure> {
         title,
         theme: Theme::First,
         about,
-        chart: Chart::Scatter(Scatter { panels: panels_drawn, x_title, y_title: "dev accuracy, %" }),
+        chart: Chart::Scatter(Scatter { panels: panels_drawn, x_title, y_title: DEV_AXIS }),
         notes: notes(study, source, &panels, is_judged),
         across: study.langs().len(),
     })

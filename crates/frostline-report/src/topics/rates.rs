@@ -9,17 +9,27 @@ use crate::number::count;
 use crate::page::Page;
 use crate::study::{Study, distinct};
 use crate::table::{Columns, Quantity};
-use crate::topic::Topic;
+use crate::topic::{Of, Place, Topic};
 
 /// Learning rates that a search found.
 pub(crate) struct Rates;
 
 impl Topic for Rates {
-    fn summary(&self, study: &Study, page: &mut Page) {
-        let Some(search) = found(study) else { return };
-        page.section(2, "Learning rates");
-        page.table(rate_columns(study).table(&search.found));
-        page.paragraph(how_found(search));
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Summary => {
+                let Some(search) = found(study) else { return };
+                page.section(2, "Learning rates");
+                page.table(rate_columns(study).table(&search.found));
+                page.paragraph(how_found(search));
+            }
+            Place::Caveats => page.items({
+                let said = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
+                            plan's (see *Learning rates*), so that none is judged at another's.";
+                found(study).map(|_| said.to_string()).into_iter().collect::<Vec<String>>()
+            }),
+            _ => {}
+        }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -52,16 +62,13 @@ impl Topic for Rates {
         }]
     }
 
-    fn caveats(&self, study: &Study) -> Vec<String> {
-        let said = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
-                    plan's (see *Learning rates*), so that none is judged at another's.";
-        found(study).map(|_| said.to_string()).into_iter().collect()
-    }
-
-    fn fields(&self, study: &Study) -> Fields {
-        match found(study) {
-            None => Fields::default(),
-            Some(search) => Fields::default().with("learning_rates", search),
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => match found(study) {
+                None => Fields::default(),
+                Some(search) => Fields::default().with("learning_rates", search),
+            },
         }
     }
 }

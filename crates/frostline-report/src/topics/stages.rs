@@ -7,7 +7,7 @@ use crate::page::Page;
 use crate::study::stages::{Scored, ScoredBy, StageChange, StageStats, TaskStats};
 use crate::study::{Group, SPLITS, Study, distinct, panels};
 use crate::table::{Columns, Quantity};
-use crate::topic::Topic;
+use crate::topic::{Of, Place, Topic};
 use crate::topics::accuracy::seeds_note;
 
 /// Stages.
@@ -17,22 +17,27 @@ pub(crate) struct Stages;
 type StageRow<'a> = (&'a Group, &'a StageStats);
 
 impl Topic for Stages {
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        if !study.groups_of(lang).any(|group| group.stages.len() > 1) {
-            return;
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        if let Place::Language(lang) = place {
+            if !study.groups_of(lang).any(|group| group.stages.len() > 1) {
+                return;
+            }
+            page.section(3, "Stages");
+            learned(study, lang, page);
+            scores(study, lang, page);
+            changes(study, lang, page);
         }
-        page.section(3, "Stages");
-        learned(study, lang, page);
-        scores(study, lang, page);
-        changes(study, lang, page);
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
         if study.is_staged() { vec![figure(study)] } else { Vec::new() }
     }
 
-    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
-        Fields::default().with_some("stages", &group.stages)
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => Fields::default().with_some("stages", &group.stages),
+            Of::Sweep => Fields::default(),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::fields::Fields;
 use crate::study::panels::NAMED;
 use crate::study::words::{SENTENCES, units};
 use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
-use crate::topic::Topic;
+use crate::topic::{Of, Topic};
 use crate::topics::convergence::policy_lines;
 
 /// Train loss.
@@ -63,8 +63,11 @@ impl Topic for TrainLoss {
         }]
     }
 
-    fn group_fields(&self, study: &Study, group: &Group) -> Fields {
-        Fields::default().with("train_loss", &curve(study, group))
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => Fields::default().with("train_loss", &curve(study, group)),
+            Of::Sweep => Fields::default(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::keys;
 use crate::number::fixed;
 use crate::page::Page;
 use crate::study::hardware::Hardware;
+use crate::study::words::dev_accuracy;
 use crate::study::{CellView, Done, State, Study};
 use crate::table::{Columns, Quantity, Table};
 use crate::web::chapter::Chapter;
@@ -35,7 +36,7 @@ fn table(study: &Study) -> Table {
         .column("Frozen", Quantity::Text, |view| view.cell.settings.policy.to_string())
         .and(keys::axes(study, |view: &&CellView| &view.extras))
         .column("Seed", Quantity::Text, |view| view.cell.settings.seed.to_string())
-        .optional("Dev accuracy", Quantity::Percent(2), score("dev"))
+        .optional(dev_accuracy!(""), Quantity::Percent(2), score("dev"))
         .optional("Test accuracy", Quantity::Percent(2), score("test"))
         .optional("Steps", Quantity::Count, |view| view.done().map(|done| done.result.steps))
         .optional("Selected epoch", Quantity::Count, |view| view.done().map(selected))

@@ -23,6 +23,7 @@ use crate::page::{Block, Page, PageFile};
 use crate::render::svg::Drawn;
 use crate::study::words::{SYNTHETIC, SYNTHETIC_SHORT};
 use crate::study::{Study, described, words};
+use crate::topic::Place;
 
 pub(crate) use chapter::{Chapter, WebPage};
 
@@ -30,17 +31,17 @@ pub(crate) use chapter::{Chapter, WebPage};
 pub(crate) fn page<'a>(
     study: &'a Study,
     topics: &'a Topics,
-    pages: &[PageFile],
+    pages: &[PageFile<'a>],
     figures: &'a [Drawn],
     files: &[(&'static str, String)],
 ) -> WebPage<'a> {
     let plan = &study.sweep.plan;
-    let browser = topics.iter().find_map(|topic| topic.browser());
+    let browser = pages.iter().find_map(|file| file.browser);
     let mut chapters = vec![result::chapter(study, topics, figures)];
     for (theme, id, title) in THEMES {
         chapters.push(of_theme(study, figures, theme, id, title));
     }
-    let (errors, others): (Vec<&PageFile>, Vec<&PageFile>) =
+    let (errors, others): (Vec<&PageFile<'_>>, Vec<&PageFile<'_>>) =
         pages.iter().partition(|file| file.path == ERRORS);
     chapters.extend(errors.into_iter().map(of_file));
     chapters.push(sentences(browser));
@@ -89,7 +90,7 @@ fn of_theme(study: &Study, figures: &[Drawn], theme: Theme, id: &str, title: &st
 }
 
 /// A page as a chapter: its first heading is the chapter's title, and its banner stands at the top of all.
-fn of_file(file: &PageFile) -> Chapter {
+fn of_file(file: &PageFile<'_>) -> Chapter {
     let mut blocks = file.page.blocks.clone();
     let mut title = file.path.to_string();
     if let Some(Block::Heading(1, first)) = blocks.first() {
@@ -130,7 +131,7 @@ fn languages(study: &Study, topics: &Topics) -> Chapter {
     let mut page = Page::default();
     for lang in study.langs() {
         page.section(2, study.lang_title(lang));
-        topics.iter().for_each(|topic| topic.language(study, lang, &mut page));
+        front::prose(topics, study, Place::Language(lang), &mut page);
     }
     Chapter::new("languages", "All tables, language by language", page).folded(&[2], false)
 }

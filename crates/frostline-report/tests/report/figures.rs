@@ -93,13 +93,13 @@ fn texts(svg: &roxmltree::Document) -> Vec<(String, Rect)> {
         .map(|node| {
             // Most text has the size that the whole figure names.
             let number = |name: &str| -> f64 {
-                let value = node.attribute(name).or(svg.root_element().attribute(name));
+                let value = node.ancestors().find_map(|one| one.attribute(name));
                 value.expect("a place and a size").parse().expect("a number")
             };
             let text = node.text().expect("words").to_string();
             let (x, y, size) = (number("x"), number("y"), number("font-size"));
             let width = text.chars().count() as f64 * size * 0.5;
-            let left = match node.attribute("text-anchor") {
+            let left = match node.ancestors().find_map(|one| one.attribute("text-anchor")) {
                 None => x,
                 Some("middle") => x - width / 2.0,
                 Some("end") => x - width,

@@ -55,15 +55,16 @@ pub(super) fn table(
     )
 }
 
-/// The classes of a column's cells: `n` for numbers, `w` and `m` for columns that are not always shown.
+/// The classes of a column's cells: `t` for text, which is rarer than numbers, `w` and `m` for columns that are not always
+/// shown.
 fn classes(head: &Head, more: &str) -> String {
-    let number = if head.unit.is_text() { "" } else { "n" };
+    let text = if head.unit.is_text() { "t" } else { "" };
     let rank = match head.rank {
         ASKED.. => "m",
         NARROW => "w",
         _ => "",
     };
-    let all: Vec<&str> = [number, rank, more].into_iter().filter(|class| !class.is_empty()).collect();
+    let all: Vec<&str> = [text, rank, more].into_iter().filter(|class| !class.is_empty()).collect();
     match all.as_slice() {
         [] => String::new(),
         [one] => format!(" class={one}"),
@@ -117,13 +118,13 @@ mod tests {
         let found = table(&columns.table([("none", 1), ("<all>", 2)]), "A \"title\"", &["none"], &xml);
         let rows: Vec<&str> = found.lines().collect();
         assert_eq!(rows[0], "<div class=table><label class=all><input type=checkbox> all 4 columns</label>");
-        assert!(rows[1].contains("<th scope=col class=n>Accuracy %<th scope=col class=w>Verdict"), "{found}");
+        assert!(rows[1].contains("<th scope=col>Accuracy %<th scope=col class=\"t w\">Verdict"), "{found}");
         assert!(rows[1].contains("A &quot;title&quot;") && !rows[1].contains("Nothing"), "{found}");
-        let verdict = "<td class=\"w bad\"><span>worse, within the margin</span>";
+        let verdict = "<td class=\"t w bad\"><span>worse, within the margin</span>";
         assert_eq!(
             rows[2],
-            format!("<tr data-policy=\"none\"><th scope=row>none<td class=n>–{verdict}<td class=\"n m\">1")
+            format!("<tr data-policy=\"none\"><th scope=row class=t>none<td>–{verdict}<td class=m>1")
         );
-        assert!(rows[3].starts_with("<tr><th scope=row>&lt;all&gt;<td class=n>85.0 ± 7.1<td"), "{found}");
+        assert!(rows[3].starts_with("<tr><th scope=row class=t>&lt;all&gt;<td>85.0 ± 7.1<td"), "{found}");
     }
 }

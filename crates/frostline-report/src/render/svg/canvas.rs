@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 
 use crate::render::escape::xml;
-use crate::render::svg::style::SOFT;
 
 /// What a point looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ impl Lettering {
 
 /// The size and the colour that text has unless it names others: most text of a figure does not.
 pub(super) const TEXT_SIZE: f64 = 12.0;
-pub(super) const TEXT_COLOUR: &str = SOFT;
+pub(super) const TEXT_COLOUR: &str = "#595959";
 
 /// What a part of a figure shows: its value as a number for scripts, and in words.
 #[derive(Clone, Debug, Default)]
@@ -104,6 +103,20 @@ impl Svg {
             px(y),
             xml(text)
         ));
+    }
+
+    /// Draws texts of one look, which is named once; each has its place.
+    pub fn texts<'t>(&mut self, look: Lettering, texts: impl IntoIterator<Item = ((f64, f64), &'t str)>) {
+        let anchor = if look.anchor == Anchor::Middle { "middle" } else { "start" };
+        self.put(format_args!(
+            "<g font-size=\"{}\" fill=\"{}\" text-anchor=\"{anchor}\">",
+            px(look.size),
+            look.colour
+        ));
+        for ((x, y), text) in texts {
+            self.put(format_args!("<text x=\"{}\" y=\"{}\">{}</text>", px(x), px(y), xml(text)));
+        }
+        self.put(format_args!("</g>"));
     }
 
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, width: f64) {

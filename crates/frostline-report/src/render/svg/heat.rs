@@ -54,9 +54,13 @@ fn fields(sheet: &mut Sheet, frame: Frame<'_>, plot: Area, panel: &HeatPanel, (c
                 let Some(field) = field else { continue };
                 let from = (plot.x + column as f64 * width + 1.0, top + 1.0);
                 svg.rect(from, (width - 2.0, ROW - 2.0), colour, field.shade);
-                let number = Lettering::new(TEXT_SIZE, INK).anchor(Anchor::Middle);
-                svg.text(middle(column), top + ROW / 2.0 + 4.2, &field.label, number);
             }
+            let number = Lettering::new(TEXT_SIZE, INK).anchor(Anchor::Middle);
+            let known =
+                fields.iter().enumerate().filter_map(|(column, field)| Some((column, field.as_ref()?)));
+            let texts =
+                known.map(|(column, field)| ((middle(column), top + ROW / 2.0 + 4.2), field.label.as_str()));
+            svg.texts(number, texts);
         });
     }
 }

@@ -1,7 +1,7 @@
 //! Colours, dashes and shapes, the same in every figure.
 
 use crate::chart::Tone;
-use crate::render::svg::canvas::{SHAPES, Shape};
+use crate::render::svg::canvas::{SHAPES, Shape, TEXT_COLOUR};
 
 /// How a policy looks.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(super) const REFERENCES: [&str; 2] = ["2 3", "7 3"];
 /// The colour of what is missing to 1.
 pub(super) const MISSING: &str = "#D55E00";
 pub(super) const INK: &str = "#222222";
-pub(super) const SOFT: &str = "#595959";
+pub(super) const SOFT: &str = TEXT_COLOUR;
 pub(super) const GRID: &str = "#E4E4E4";
 pub(super) const WARN: &str = "#B34700";
 

@@ -18,10 +18,9 @@ use crate::study::cells::over;
 use crate::study::epochs::is_steady;
 use crate::study::groups::Times;
 use crate::study::hardware::Hardware;
-use crate::study::turns::saving;
 use crate::study::{BASELINE, CellView, Done, Group, Study, saved};
-use crate::table::{Columns, PaperTable, Quantity, Value};
-use crate::topic::{StudyRow, Topic};
+use crate::table::{Quantity, Value};
+use crate::topic::{Of, Place, Topic, TopicTable};
 
 use prefix::PrefixStats;
 use turns::Predicted;
@@ -114,69 +113,64 @@ fn step_cost(done: &[&Done]) -> Option<StepCost> {
 }
 
 impl Topic for TrainingCost {
-    fn reading(&self, study: &Study) -> Vec<String> {
-        let in_turns = !study.step_costs.is_empty();
-        let baseline = if study.has_baseline() {
-            "**vs none** compares with `none`, where everything learns: each cell with the `none` cell of the same seed."
-        } else {
-            "The plan has no policy `none`, so time saved and differences in accuracy have \
-             nothing to be measured against."
-        };
-        let saving = if in_turns { turns::READING.into() } else { turns::untimed(study) };
-        vec![
-            baseline.into(),
-            "**Training time** is the time of the training steps alone. Loading, computing a \
-             constant prefix and evaluation are listed apart. Cells are run seed by seed, each seed's \
-             policies in turn, so that a machine that slows down slows all policies alike. Median step \
-             times leave out a cell's first three steps."
-                .into(),
-            saving,
-            "**Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
-             training time."
-                .into(),
-        ]
-    }
-
-    fn study_columns<'a>(&self, study: &'a Study) -> Columns<'a, StudyRow<'a>> {
-        let times = |row: &StudyRow<'a>, get: fn(&Times) -> MeanStd| -> Option<MeanStd> {
-            row.group()?.times.as_ref().map(get)
-        };
-        Columns::default()
-            .column("Training time", Quantity::Measured("s"), move |row| times(row, |t| t.train_s))
-            .optional("Time saved", Quantity::Percent(1), |row| {
-                row.group().map_or(Value::Missing, |group| saving(group, study.step_cost(group)))
-            })
-            .column("Samples", Quantity::Measured("/s"), move |row| times(row, |t| t.samples_per_s))
-            .column("Steps", Quantity::Measured("/s"), move |row| times(row, |t| t.steps_per_s))
-            .optional(BUSY, Quantity::Text, |row| row.group().and_then(Group::busy_words))
-    }
-
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        self.times(study, lang, page);
-        self.prefixes(study, lang, page);
-        match study.step_costs.is_empty() {
-            true => self.speedups(study, lang, page),
-            false => turns::section(study, lang, &|group| self.predicted(study, group), page),
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Reading => page.items({
+                let in_turns = !study.step_costs.is_empty();
+                let baseline = if study.has_baseline() {
+                    "**vs none** compares with `none`, where everything learns: each cell with the `none` cell of the same seed."
+                } else {
+                    "The plan has no policy `none`, so time saved and differences in accuracy have \
+                     nothing to be measured against."
+                };
+                let saving = if in_turns { turns::READING.into() } else { turns::untimed(study) };
+                vec![
+                    baseline.into(),
+                    "**Training time** is the time of the training steps alone. Loading, computing a \
+                     constant prefix and evaluation are listed apart. Cells are run seed by seed, each seed's \
+                     policies in turn, so that a machine that slows down slows all policies alike. Median step \
+                     times leave out a cell's first three steps."
+                        .into(),
+                    saving,
+                    "**Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
+                     training time."
+                        .into()
+                ]
+            }),
+            Place::Language(lang) => {
+                self.times(study, lang, page);
+                self.prefixes(study, lang, page);
+                match study.step_costs.is_empty() {
+                    true => self.speedups(study, lang, page),
+                    false => turns::section(study, lang, &|group| self.predicted(study, group), page),
+                }
+            }
+            Place::Caveats => page.items({
+                let of_cells = (!study.machines.is_empty()).then(|| cells_while_busy(study)).flatten();
+                of_cells.into_iter().chain(turns::busy(study)).collect::<Vec<String>>()
+            }),
+            _ => {}
         }
     }
 
-    fn caveats(&self, study: &Study) -> Vec<String> {
-        let of_cells = (!study.machines.is_empty()).then(|| cells_while_busy(study)).flatten();
-        of_cells.into_iter().chain(turns::busy(study)).collect()
-    }
-
-    fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
+    fn tables(&self, study: &Study) -> Vec<TopicTable> {
         vec![paper::table(study, &|group| self.predicted(study, group))]
+            .into_iter()
+            .map(TopicTable::Paper)
+            .collect()
     }
 
-    fn group_fields(&self, study: &Study, group: &Group) -> Fields {
-        Fields::default()
-            .with("cost", &self.steps(group))
-            .with("times", &group.times)
-            .with_some("times_by_machine", &by_machine(study, group))
-            .with("cells_while_busy", &group.busy)
-            .with("prefix", &self.prefix(group))
-            .with("measured_step", &study.step_cost(group))
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => Fields::default()
+                .with("cost", &self.steps(group))
+                .with("times", &group.times)
+                .with_some("times_by_machine", &by_machine(study, group))
+                .with("cells_while_busy", &group.busy)
+                .with("prefix", &self.prefix(group))
+                .with("measured_step", &study.step_cost(group)),
+            Of::Sweep => Fields::default(),
+        }
     }
 }
 

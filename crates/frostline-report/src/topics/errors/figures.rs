@@ -6,6 +6,7 @@ use crate::chart::{
 use crate::chart::{Note, Tone};
 use crate::number::{count, fixed};
 use crate::study::words::units;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{Study, panels};
 use crate::topics::errors::counts::{GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
 use crate::topics::errors::part::{COLUMNS, named_groups};
@@ -72,7 +73,7 @@ pub(super) fn familiarity(study: &Study, found: &WordErrors) -> Figure {
     let panels = shown(study, found).into_iter().map(|(title, rows)| BarPanel {
         rows: rows.iter().map(row).collect(),
         title,
-        axis: "dev accuracy, %".into(),
+        axis: DEV_AXIS.into(),
         kind: String::new(),
         references: Vec::new(),
     });
@@ -85,7 +86,7 @@ pub(super) fn familiarity(study: &Study, found: &WordErrors) -> Figure {
     notes.extend(omitted(study, found).map(Note::Text));
     Figure {
         path: "figures/familiarity.svg",
-        title: "Dev accuracy by what train knows of a word",
+        title: dev_accuracy!(" by what train knows of a word"),
         theme: Theme::Errors,
         about:
             "Three marks per policy: words that train lacks, words with several tags there, and words with \
@@ -120,7 +121,7 @@ pub(super) fn length(study: &Study, found: &WordErrors) -> Figure {
     let panels = shown(study, found).into_iter().map(|(title, rows)| BarPanel {
         rows: rows.iter().map(bars).collect(),
         title,
-        axis: "dev accuracy, %".into(),
+        axis: DEV_AXIS.into(),
         kind: String::new(),
         references: Vec::new(),
     });
@@ -133,7 +134,7 @@ pub(super) fn length(study: &Study, found: &WordErrors) -> Figure {
     notes.extend(omitted(study, found).map(Note::Text));
     Figure {
         path: "figures/length.svg",
-        title: "Dev accuracy by length of sentence",
+        title: dev_accuracy!(" by length of sentence"),
         theme: Theme::Errors,
         about: "A mark for each length of sentence per policy, the shortest first.".into(),
         chart: Chart::Bars(Bars {

@@ -105,7 +105,7 @@ function showValues(chart) {
 function sortKey(cell) {
   const text = cell.textContent.trim();
   if (text === '\u2013' || text === '') return undefined;
-  const number = cell.classList.contains('n') ? Number.parseFloat(text.replaceAll(',', '').replace('\u2212', '-')) : Number.NaN;
+  const number = !cell.classList.contains('t') ? Number.parseFloat(text.replaceAll(',', '').replace('\u2212', '-')) : Number.NaN;
   return Number.isNaN(number) ? text : number;
 }
 
@@ -118,7 +118,7 @@ function sortTable(table) {
   const sort = (at) => {
     // Numbers start with the highest, words with the first.
     if (state.by === at) state.down = !state.down;
-    else Object.assign(state, { by: at, down: heads[at].classList.contains('n') });
+    else Object.assign(state, { by: at, down: !heads[at].classList.contains('t') });
     heads.forEach((head, i) => (i === at ? head.setAttribute('aria-sort', state.down ? 'descending' : 'ascending') : head.removeAttribute('aria-sort')));
     const keys = original.map((row, i) => [sortKey(row.cells[at]), i, row]);
     const sign = state.down ? -1 : 1;
