@@ -132,11 +132,11 @@ fn notes(study: &Study, source: Source, panels: &[Panel<'_>], is_judged: bool) -
         whisker.into(),
     ];
     if source == Source::Measured {
-        let time = match study.step_costs.compare_cpu_time() {
-            true => "processor time, since the machine was busy",
-            false => "time",
+        let saved = match study.step_costs.compare_cpu_time() {
+            true => "processor time saved, from steps in turns: the machine was busy.",
+            false => "time saved, from steps in turns.",
         };
-        notes.push(format!("Level whisker: 95 % interval of the {time} saved, from steps in turns.").into());
+        notes.push(format!("Level whisker: 95 % interval of the {saved}").into());
         notes.extend(untimed(study, panels).map(Note::Text));
     }
     notes.extend([Note::YAxis, Note::XAxis]);
