@@ -225,8 +225,8 @@ class Job:
         assert found.keys() == self.wanted.keys(), f"{len(found)} of {len(self.wanted)} cells\n{self.logs()}"
         different = [name for name in found if found[name]["result"] != self.wanted[name]]
         assert not different, f"other results than those of the quiet run: {different}"
-        with open(self.folder / "report" / "cells.csv", newline="") as file:
-            reported = len(list(csv.DictReader(file)))
+        with open(self.folder / "report" / "results.csv", newline="") as file:
+            reported = len({row["cell_id"] for row in csv.DictReader(file)})
         assert reported == len(self.wanted), f"{reported} of {len(self.wanted)} cells are in the report\n{self.logs()}"
 
     def logs(self, pattern="*.log"):

@@ -23,7 +23,7 @@ fn main() -> Result<(), Error> {
         Some(path) => study(&std::fs::read_to_string(path)?)?,
         None => study(OWN)?,
     };
-    let report = Report::new(&sweep, &records);
+    let report = Report::new(&sweep, &records, &[], None);
     print!("{}", report.terminal_table(100));
     if let Some(folder) = arguments.get(1) {
         for file in report.files()? {
@@ -137,7 +137,7 @@ fn record(cell: Cell, score: &Score) -> Record {
 #[test]
 fn numbers_of_another_tool_stand_in_the_table() {
     let (sweep, records) = study(OWN).unwrap();
-    let report = Report::new(&sweep, &records);
+    let report = Report::new(&sweep, &records, &[], None);
     let table = report.terminal_table(100);
     assert!(table.contains("94.20") && table.contains("93.00"), "{table}");
     assert!(report.files().unwrap().iter().any(|file| file.path == "index.html"));

@@ -173,8 +173,12 @@ fn write(
     records: &[Record],
     predictions: &BTreeMap<String, String>,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let report = Report::timed(sweep, records, &times(sweep))
-        .with_predictions(|_, file| predictions.get(&file.sha256).cloned());
+    let report = Report::new(
+        sweep,
+        records,
+        &times(sweep),
+        Some(&mut |_, file| predictions.get(&file.sha256).cloned()),
+    );
     let files = report.files()?;
     for file in &files {
         let path = folder.join(&file.path);

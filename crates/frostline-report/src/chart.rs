@@ -3,8 +3,6 @@
 
 use frostline_score::MeanStd;
 
-use crate::table::Quantity;
-
 /// A figure: a chart with what it shows.
 pub(crate) struct Figure {
     pub path: &'static str,
@@ -17,6 +15,13 @@ pub(crate) struct Figure {
     /// The most panels side by side.
     pub across: usize,
     pub theme: Theme,
+}
+
+impl Figure {
+    /// The name of its file without the ending.
+    pub fn name(&self) -> &'static str {
+        self.path.trim_start_matches("figures/").trim_end_matches(".svg")
+    }
 }
 
 /// What a figure is about: pages of several chapters show it with others of its theme.
@@ -58,7 +63,7 @@ impl From<&str> for Note {
 
 /// A chart of one of five kinds.
 pub(crate) enum Chart {
-    /// Lengths with their intervals: one or several per row, or parts of a whole.
+    /// Lengths with their intervals, one or several per row.
     Bars(Bars),
     /// Something over time or size.
     Lines(Lines),
@@ -103,14 +108,13 @@ pub(crate) struct Bars {
 /// What bars measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lengths {
-    /// Shares of 1, told in percent, one bar per row. The axis is cut where differences would be lost.
+    /// Shares of 1, told in percent, one bar per row. If differences would be lost on an axis from 0, they are dots on
+    /// an axis that starts elsewhere.
     Shares,
     /// The same, several bars per row, each with its name.
     Groups,
-    /// Differences of shares, told in this unit. The axis has its zero.
-    Differences(Quantity),
-    /// Seconds, each bar made of parts with these names.
-    Parts(Vec<&'static str>),
+    /// Differences of shares, told in points. The axis has its zero.
+    Differences,
 }
 
 /// A panel of bars.
@@ -140,14 +144,12 @@ pub(crate) struct Bar {
     pub interval: Option<[f64; 2]>,
     /// The same quantity told in another way.
     pub diamond: Option<f64>,
-    /// Its parts in their order, where it has some; the first is `value`.
-    pub parts: Vec<f64>,
 }
 
 impl Bar {
     /// A bar of one piece.
     pub fn new(name: impl Into<String>, value: MeanStd, interval: Option<[f64; 2]>) -> Self {
-        Self { name: name.into(), value, interval, diamond: None, parts: Vec::new() }
+        Self { name: name.into(), value, interval, diamond: None }
     }
 }
 
@@ -219,21 +221,12 @@ pub(crate) struct Line {
     pub points: Vec<(f64, MeanStd)>,
 }
 
-/// Points: accuracy against a count or a share.
+/// Points: accuracy against the time saved, in percent of the baseline's. 0 is the baseline, and a policy may need more
+/// time than it.
 pub(crate) struct Scatter {
     pub panels: Vec<ScatterPanel>,
-    pub across: Across,
     pub x_title: &'static str,
     pub y_title: &'static str,
-}
-
-/// What a point's place from left to right is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Across {
-    /// A count, from 0 or by factors.
-    Count,
-    /// Time saved, in percent of the baseline's: 0 is the baseline, and a policy may need more time than it.
-    Saved,
 }
 
 /// A panel of points.

@@ -1,19 +1,18 @@
 //! What is no topic's: the order of `report.md`, the tables that topics share, and what is said of the whole.
 
-use crate::chart::{Figure, Theme};
+use crate::chart::Theme;
+use crate::facts::{self, View};
 use crate::fields::Fields;
-use crate::keys;
 use crate::number::{count, fixed, plural};
 use crate::page::Page;
-use crate::study::baselines::{self, BaselineStats};
+use crate::render::svg::Drawn;
 use crate::study::described;
 use crate::study::groups::Group;
-use crate::study::verdicts::PolicyVerdict;
+use crate::study::twins;
 use crate::study::words::{self, units};
-use crate::study::{BASELINE, CellView, State, Study, distinct};
-use crate::study::{turns, twins};
-use crate::table::{self, Columns, DataFile, Quantity, Table, Value};
-use crate::topic::{StudyRow, Topic};
+use crate::study::{CellView, State, Study, distinct};
+use crate::table::{self, Columns, Quantity, Table};
+use crate::topic::{Of, Place, Topic, TopicTable, items};
 
 mod findings;
 pub(crate) mod result;
@@ -28,34 +27,43 @@ use serde::Serialize;
 /// Topics in the order of the report.
 pub(crate) type Topics = [Box<dyn Topic>];
 
+/// What all topics say in a place.
+pub(crate) fn prose(topics: &Topics, study: &Study, place: Place<'_>, page: &mut Page) {
+    topics.iter().for_each(|topic| topic.prose(study, place, page));
+}
+
 /// `report.md`. `files` are the files beside it, each with what it holds.
-pub(crate) fn page(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Page {
+pub(crate) fn page(
+    study: &Study,
+    topics: &Topics,
+    figures: &[Drawn],
+    files: &[(&'static str, String)],
+) -> Page {
     let mut page = Page::default();
     head(study, &mut page);
     check_first(study, &mut page);
-    let opening: Vec<String> = topics.iter().flat_map(|topic| topic.opening(study)).collect();
+    let opening = items(topics, study, Place::Opening);
     if !study.sanity.is_empty() && !opening.is_empty() {
         page.section(2, "What came out");
     }
     opening.into_iter().for_each(|sentence| page.item(sentence));
-    let figures: Vec<Figure> = topics.iter().flat_map(|topic| topic.figures(study)).collect();
-    result(study, topics, &figures, &mut page);
-    let links: Vec<&str> = topics.iter().rev().filter_map(|topic| topic.link(study)).collect();
+    result(study, topics, figures, &mut page);
+    let links: Vec<String> = items(topics, study, Place::Link).into_iter().rev().collect();
     if !links.is_empty() {
         page.paragraph(links.join(" "));
     }
-    topics.iter().for_each(|topic| topic.summary(study, &mut page));
+    prose(topics, study, Place::Summary, &mut page);
     how_to_read(study, topics, &mut page);
-    for (lang, table) in by_language(study, |lang| study_table(study, topics, lang)) {
+    for (lang, table) in by_language(study, |lang| facts::table(study, View::Study, Some(lang))) {
         page.section(2, study.lang_title(lang));
         page.table(table);
-        topics.iter().for_each(|topic| topic.language(study, lang, &mut page));
+        prose(topics, study, Place::Language(lang), &mut page);
     }
     page.section(2, "Figures");
-    figures_of(figures.iter().filter(|figure| figure.theme != Theme::First), &mut page);
+    figures_of(figures, |theme| !matches!(theme, Theme::First | Theme::Errors), &mut page);
     undone(study, &mut page);
     caveats(study, topics, &mut page);
-    topics.iter().for_each(|topic| topic.appendix(study, &mut page));
+    prose(topics, study, Place::Appendix, &mut page);
     list_of_files(files, &mut page);
     in_three_sentences(study, topics, &mut page);
     page
@@ -115,18 +123,19 @@ pub(crate) fn asked(study: &Study) -> String {
     )
 }
 
-/// Figures, each with what it shows.
-pub(crate) fn figures_of<'a>(figures: impl Iterator<Item = &'a Figure>, page: &mut Page) {
-    figures.for_each(|figure| page.figure(figure.path, figure.title, &figure.about));
+/// The figures of some themes, each with what it shows.
+pub(crate) fn figures_of(figures: &[Drawn], theme: impl Fn(Theme) -> bool, page: &mut Page) {
+    let chosen = figures.iter().filter(|(figure, _)| theme(figure.theme));
+    chosen.for_each(|(figure, _)| page.figure(figure.path, figure.title, &figure.about));
 }
 
 /// The figures that a reader sees first.
-pub(crate) fn first_figures(figures: &[Figure], page: &mut Page) {
-    figures_of(figures.iter().filter(|figure| figure.theme == Theme::First), page);
+pub(crate) fn first_figures(figures: &[Drawn], page: &mut Page) {
+    figures_of(figures, |theme| theme == Theme::First, page);
 }
 
 /// What came out, all languages below each other.
-fn result(study: &Study, topics: &Topics, figures: &[Figure], page: &mut Page) {
+fn result(study: &Study, topics: &Topics, figures: &[Drawn], page: &mut Page) {
     page.section(2, "Result");
     result::tables(study, false, page);
     first_figures(figures, page);
@@ -155,7 +164,7 @@ pub(crate) fn remarks(study: &Study, topics: &Topics, page: &mut Page) {
         }
     }
     twins::sentences(&study.sweep).into_iter().for_each(|sentence| page.item(sentence));
-    topics.iter().flat_map(|topic| topic.remarks(study)).for_each(|remark| page.item(remark));
+    prose(topics, study, Place::Remarks, page);
 }
 
 /// What each stage led to, where cells have stages.
@@ -186,35 +195,15 @@ pub(crate) fn how_to_read(study: &Study, topics: &Topics, page: &mut Page) {
         "**± after a number** is one standard deviation over seeds. It is missing where there is \
          only one seed.",
     );
-    topics.iter().flat_map(|topic| topic.reading(study)).for_each(|item| page.item(item));
-}
-
-/// The study's table of a language: policies, then what needs no training of the encoder.
-fn study_table(study: &Study, topics: &Topics, lang: &str) -> Table {
-    let name = |row: &StudyRow<'_>| match row {
-        StudyRow::Policy(group) => group.names(),
-        StudyRow::Baseline(one) => format!("*{}*", one.title()),
-    };
-    let below = baselines::of(study, lang);
-    let columns = keys::frozen(study, name, extras_of);
-    let columns = topics.iter().fold(columns, |columns, topic| columns.and(topic.study_columns(study)));
-    let columns = columns.column("Seeds", Quantity::Count, |row| row.group().map(words::seeds));
-    let below = below.iter().map(StudyRow::Baseline);
-    columns.table(study.groups_of(lang).map(StudyRow::Policy).chain(below))
-}
-
-pub(crate) fn extras_of<'a>(row: &'a StudyRow<'_>) -> &'a [String] {
-    match row {
-        StudyRow::Policy(group) => &group.extras,
-        StudyRow::Baseline(one) => &one.extras,
-    }
+    prose(topics, study, Place::Reading, page);
 }
 
 /// The tables of each language for a terminal: policies, and stages where cells have stages. All languages have the same
 /// columns.
 pub(crate) fn terminal_tables<'a>(study: &'a Study) -> Vec<(&'a str, Vec<Table>)> {
     let of_lang = |lang: &'a str| {
-        let policies = (!stages::say_all(study, lang)).then(|| terminal_table(study, lang));
+        let policies =
+            (!stages::say_all(study, lang)).then(|| facts::table(study, View::Terminal, Some(lang)));
         let staged = study.groups_of(lang).any(Group::is_staged);
         let stages = staged.then(|| stages::terminal_table(study, lang));
         (lang, policies.into_iter().chain(stages).collect())
@@ -222,72 +211,6 @@ pub(crate) fn terminal_tables<'a>(study: &'a Study) -> Vec<(&'a str, Vec<Table>)
     let mut all: Vec<(&str, Vec<Table>)> = study.langs().into_iter().map(of_lang).collect();
     table::align(&mut all.iter_mut().flat_map(|(_, tables)| tables).collect::<Vec<_>>());
     all
-}
-
-/// The study's table of a language for a terminal.
-fn terminal_table(study: &Study, lang: &str) -> Table {
-    let test = study.groups.iter().any(|group| group.test.is_some());
-    let other = |group: &&Group| group.policy != BASELINE;
-    let short = if study.metric() == "accuracy" { "acc." } else { "F1" };
-    let (dev, test_title) = (format!("dev {short}"), format!("test {short}"));
-    let columns = short_keys(study, |group: &&Group| group.names(), |group: &&Group| &group.extras)
-        .column(dev.clone(), Quantity::Percent(2), |group| group.dev.as_ref().map(|dev| dev.score))
-        .ranked(1, "vs none", Quantity::Points(2), move |group| {
-            let found = study.verdicts.get(group, "dev").and_then(PolicyVerdict::judged);
-            let mean = || group.dev_gain.map(|gain| gain.mean);
-            Some(group)
-                .filter(|group| other(group))
-                .and_then(|_| found.map(|f| f.difference.value).or_else(mean))
-        })
-        .ranked(1, "95 % interval", Quantity::Change(2), move |group| {
-            study.verdicts.get(group, "dev").and_then(PolicyVerdict::judged).map(|found| found.interval)
-        })
-        .ranked(1, "verdict", Quantity::Text, |group| study.verdicts.get(group, "dev").and_then(verdict_word))
-        .ranked(if test { 4 } else { 9 }, test_title.clone(), Quantity::Percent(2), |group| {
-            group.test.as_ref().map(|test| test.score)
-        })
-        .ranked(5, "trainable", Quantity::Count, |group| group.plain_parameters().map(|p| p.trainable))
-        .ranked(6, "frozen", Quantity::Percent(1), |group| group.plain_parameters().map(|p| p.saving))
-        .ranked(3, "train", Quantity::Fine("s"), |group| group.times.as_ref().map(|times| times.train_s))
-        .ranked(2, "time saved", Quantity::Percent(1), move |group| {
-            Some(group).filter(|group| other(group)).map(|group| turns::saving(group, study.step_cost(group)))
-        })
-        .ranked(7, "samples", Quantity::Number(1, "/s"), |g| g.times.as_ref().map(|t| t.samples_per_s.mean))
-        .ranked(8, "steps", Quantity::Number(2, "/s"), |g| g.times.as_ref().map(|t| t.steps_per_s.mean))
-        .ranked(4, "seeds", Quantity::Count, |group| words::seeds(group));
-    let table = columns.table(study.groups_of(lang));
-    let below = baselines::of(study, lang);
-    let nothing = |_: &&BaselineStats| Value::Missing;
-    let names = ["trainable", "frozen", "train", "time saved", "samples", "steps", "seeds"];
-    let lines =
-        short_keys(study, |one: &&BaselineStats| one.title().into(), |one: &&BaselineStats| &one.extras)
-            .column(dev, Quantity::Percent(2), |one| one.dev.as_ref().map(|dev| dev.score))
-            .column("vs none", Quantity::Points(2), nothing)
-            .column("95 % interval", Quantity::Change(2), nothing)
-            .column("verdict", Quantity::Text, nothing)
-            .column(test_title, Quantity::Percent(2), |one| one.test.as_ref().map(|test| test.score))
-            .each(names, |name| (*name).into(), Quantity::Text, move |one, _| nothing(one));
-    table.with_rows(lines.table(&below))
-}
-
-/// A verdict, where there is one.
-fn verdict_word(row: &PolicyVerdict) -> Option<&'static str> {
-    row.judged().map(|judged| judged.verdict.name())
-}
-
-/// The policy and further axes, as a terminal names them.
-fn short_keys<'a, R: 'a>(
-    study: &Study,
-    policy: impl Fn(&R) -> String + 'a,
-    extras: impl Fn(&R) -> &[String] + Clone + 'a,
-) -> Columns<'a, R> {
-    let axes = study.axes().into_iter().map(String::from).enumerate();
-    Columns::default().column("frozen", Quantity::Text, policy).each(
-        axes,
-        |(_, axis)| axis.clone(),
-        Quantity::Text,
-        move |row, (at, _)| extras(row).get(*at).cloned(),
-    )
 }
 
 fn undone(study: &Study, page: &mut Page) {
@@ -327,7 +250,7 @@ pub(crate) fn caveats(study: &Study, topics: &Topics, page: &mut Page) {
         }
         _ => {}
     }
-    topics.iter().flat_map(|topic| topic.caveats(study)).for_each(|caveat| page.item(caveat));
+    prose(topics, study, Place::Caveats, page);
 }
 
 pub(crate) fn list_of_files(files: &[(&'static str, String)], page: &mut Page) {
@@ -336,23 +259,12 @@ pub(crate) fn list_of_files(files: &[(&'static str, String)], page: &mut Page) {
         let path = if path.ends_with(".md") { format!("[`{path}`]({path})") } else { format!("`{path}`") };
         page.item(format!("{path}: {about}"));
     }
-    page.item("`report.json`: every mean and standard deviation of this page, unrounded.");
+    page.item("`report.json`: every mean and standard deviation of this page, unrounded, and tables of single cells under `tables`.");
     page.item("`figures/`: the figures as SVG, and as PDF where the program was built with it.");
     page.paragraph("In CSV and JSON, accuracies and shares are fractions of 1, not percent.");
 }
 
-/// `cells.csv`: every planned cell, done or not.
-pub(crate) fn cells_file(study: &Study, topics: &Topics) -> DataFile {
-    let columns = keys::of_cell(study, |view: &&CellView| *view);
-    let columns = topics.iter().fold(columns, |columns, topic| columns.and(topic.cell_columns(study)));
-    let columns = columns.column("error", Quantity::Text, |view| match &view.state {
-        State::Failed { error, .. } => Some(error.clone()),
-        _ => None,
-    });
-    DataFile { path: "cells.csv", about: "one row per cell.".into(), table: columns.table(&study.cells) }
-}
-
-/// `report.json`: every aggregated number. Rows by seed stand in the CSV files.
+/// `report.json`: every aggregated number, and tables of single cells.
 pub(crate) fn fields(study: &Study, topics: &Topics) -> Fields {
     let plan = &study.sweep.plan;
     let group = |group: &Group| {
@@ -363,7 +275,7 @@ pub(crate) fn fields(study: &Study, topics: &Topics) -> Fields {
             .with("seeds_planned", &group.seeds_planned)
             .with("seeds_done", &group.seeds_done)
             .with("seeds_failed", &group.seeds_failed);
-        topics.iter().fold(own, |fields, topic| fields.and(topic.group_fields(study, group)))
+        topics.iter().fold(own, |fields, topic| fields.and(topic.facts(study, Of::Group(group))))
     };
     let whole = Fields::default()
         .with("schema", &SCHEMA)
@@ -380,7 +292,9 @@ pub(crate) fn fields(study: &Study, topics: &Topics) -> Fields {
         .with("sanity", &study.sanity)
         .with_objects("groups", study.groups.iter().map(group).collect())
         .with("cells", &study.cells.iter().map(CellLine::of).collect::<Vec<_>>());
-    topics.iter().fold(whole, |fields, topic| fields.and(topic.fields(study)))
+    let whole = topics.iter().fold(whole, |fields, topic| fields.and(topic.facts(study, Of::Sweep)));
+    let tables = topics.iter().flat_map(|topic| topic.tables(study)).filter_map(TopicTable::rows);
+    whole.with_tables("tables", &tables.collect::<Vec<_>>())
 }
 
 /// A cell in `report.json`.

@@ -12,6 +12,7 @@
 
 mod browser;
 mod chart;
+mod facts;
 mod fields;
 mod front;
 mod keys;
@@ -29,8 +30,8 @@ mod topic;
 mod topics;
 mod web;
 
-pub use crate::merged::Merged;
+pub use crate::merged::{Merged, MergedPredictions};
 pub use crate::render::escape::visible;
-pub use crate::report::{Report, ReportError, ReportFile};
+pub use crate::report::{Predictions, Report, ReportError, ReportFile};
 pub use crate::study::sanity::data_warnings;
 pub use crate::topics::data::{LearnedFrom, data_tables};

@@ -1,6 +1,7 @@
 //! Pages as blocks: headings, paragraphs, lists, tables and figures. Text may carry the inline marks of Markdown
 //! (code, strong, emphasis, links), and no others.
 
+use crate::browser::Browser;
 use crate::table::Table;
 
 /// Text from a file as code, whatever it contains: the marks around it are longer than any in it.
@@ -30,6 +31,16 @@ pub(crate) enum Block {
     Code(&'static str, String),
 }
 
+impl Block {
+    /// The texts of a list's items; nothing of another block.
+    pub fn into_items(self) -> Vec<String> {
+        match self {
+            Self::List(items) => items.into_iter().map(|item| item.text).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// An item of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
@@ -44,11 +55,13 @@ pub(crate) struct Page {
 }
 
 /// A page as a file of its own.
-pub(crate) struct PageFile {
+pub(crate) struct PageFile<'a> {
     pub path: &'static str,
     /// What it holds, for the list of files.
     pub about: String,
     pub page: Page,
+    /// Sentences on which policies differ, which `index.html` has after the page.
+    pub browser: Option<&'a Browser>,
 }
 
 impl Page {
@@ -65,6 +78,11 @@ impl Page {
     /// An item of the list that the page ends with, or of a new one.
     pub fn item(&mut self, text: impl Into<String>) {
         self.item_with(text, Vec::new());
+    }
+
+    /// Several items.
+    pub fn items<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) {
+        texts.into_iter().for_each(|text| self.item(text));
     }
 
     /// An item with items below it.

@@ -5,18 +5,17 @@ use std::fmt;
 
 use frostline_record::{Cell, PairedTimes, Record, SCHEMA, StoredFile, Sweep};
 
-use crate::chart::Figure;
 use crate::front;
 use crate::number::{count, fixed};
-use crate::page::PageFile;
+use crate::page::{Block, Page, PageFile};
 use crate::paper;
-use crate::render::svg::Frame;
+use crate::render::svg::{Drawn, Frame};
 use crate::render::{csv, html, json, markdown, parquet, svg, terminal};
 use crate::results;
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT, units};
 use crate::study::{Stored, Study};
-use crate::table::{DataFile, Table};
-use crate::topic::Topic;
+use crate::table::Table;
+use crate::topic::{Place, Topic, items};
 use crate::topics;
 use crate::web;
 
@@ -88,6 +87,9 @@ impl ReportFile {
     }
 }
 
+/// The way from a cell and one of its files to that file's text.
+pub type Predictions<'a> = dyn FnMut(&Cell, &StoredFile) -> Option<String> + 'a;
+
 /// A sweep's records, grouped and ready to be written down.
 pub struct Report {
     study: Study,
@@ -105,34 +107,30 @@ impl fmt::Debug for Report {
 }
 
 impl Report {
-    /// Groups the records of a sweep. Records may be missing, failed or in any order.
+    /// Groups the records of a sweep, which may be missing, failed or in any order.
+    ///
+    /// `times` are those of steps that policies took in turns: savings in time and memory, and verdicts on training times,
+    /// come from these. `predictions` gives the text of a cell's file, or nothing if it is not there. It is asked for one
+    /// file at a time, and no text is kept. Verdicts, what `errors.md` shows, scores of tasks that label sentences, and the
+    /// error of blocks' worths come from these.
     #[must_use]
-    pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
-        Self::timed(sweep, records, &[])
-    }
-
-    /// The same with the times of steps that policies took in turns: savings in time and memory, and verdicts on
-    /// training times, come from these.
-    #[must_use]
-    pub fn timed(sweep: &Sweep, records: &[Record], times: &[PairedTimes]) -> Self {
+    pub fn new(
+        sweep: &Sweep,
+        records: &[Record],
+        times: &[PairedTimes],
+        predictions: Option<&mut Predictions<'_>>,
+    ) -> Self {
         let study = Study::new(sweep, records).with_times(times);
-        let topics = topics::all(&study, &mut Stored::default());
+        let mut stored = match predictions {
+            Some(read) => Stored::read(&study.cells, Box::new(read)),
+            None => Stored::default(),
+        };
+        let study = study.with(&stored);
+        let topics = topics::all(&study, &mut stored);
         Self { topics, fault: fault(sweep, records), study }
     }
 
-    /// The same report with what stored predictions add: for tasks that label sentences label counts, F1
-    /// and confusions; for a headline that labels words all that `errors.md` says; the error of blocks' worths
-    /// where one seed froze every set of blocks. `read` gives the text of a cell's file, or nothing where it
-    /// is not there. It is asked for one file at a time, and no text is kept.
-    #[must_use]
-    pub fn with_predictions(mut self, read: impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
-        let mut stored = Stored::read(&self.study.cells, Box::new(read));
-        self.study = self.study.with(&stored);
-        self.topics = topics::all(&self.study, &mut stored);
-        self
-    }
-
-    /// All files of the report: `report.md`, the pages of topics, `report.json`, CSV files and the figures as SVG.
+    /// All files of the report: pages, the numbers for programs and for LaTeX, and the figures.
     ///
     /// # Errors
     /// A sweep without cells, a record of another schema, or two records for one cell.
@@ -141,17 +139,25 @@ impl Report {
             return Err(fault.clone());
         }
         let (study, topics) = (&self.study, self.topics.as_slice());
-        let pages: Vec<PageFile> = topics.iter().flat_map(|topic| topic.pages(study)).collect();
-        let tables = topics.iter().flat_map(|topic| topic.tables(study));
-        let tables: Vec<DataFile> = [front::cells_file(study, topics)].into_iter().chain(tables).collect();
+        let pages: Vec<PageFile<'_>> = topics.iter().flat_map(|topic| topic.pages(study)).collect();
         let listed = pages.iter().map(|file| (file.path, file.about.clone()));
-        let listed = listed.chain(tables.iter().map(|file| (file.path, file.about.clone())));
         let paper = paper::files(study, topics);
         let listed = listed.chain(RESULTS.map(|(path, about)| (path, about.to_string())));
         let listed = listed.chain(paper.iter().map(|(path, about, _)| (*path, about.to_string())));
         let listed: Vec<(&'static str, String)> = listed.collect();
-        let whole = front::page(study, topics, &listed);
-        let interactive = web::page(study, topics, &pages, &tables, &listed);
+        let policies = study.policies();
+        let banner = study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
+        let frame = Frame { name: &study.sweep.plan.name, banner, policies: &policies };
+        let figures: Vec<Drawn> = topics
+            .iter()
+            .flat_map(|topic| topic.figures(study))
+            .map(|figure| {
+                let drawing = svg::draw(frame, &figure);
+                (figure, drawing)
+            })
+            .collect();
+        let whole = front::page(study, topics, &figures, &listed);
+        let interactive = web::page(study, topics, &pages, &figures, &listed);
         let mut files = vec![
             ReportFile::new("report.md", markdown::page(&whole)),
             ReportFile::new("index.html", html::page(&interactive)),
@@ -159,15 +165,11 @@ impl Report {
         files.extend(pages.iter().map(|file| ReportFile::new(file.path, markdown::page(&file.page))));
         let text = json::object(&front::fields(study, topics)) + "\n";
         files.push(ReportFile::new("report.json", text));
-        files.extend(tables.iter().map(|file| ReportFile::new(file.path, csv::table(&file.table))));
         let results = results::sheet(&[(study.sweep.plan.name.as_str(), study)]);
         files.push(ReportFile::new(RESULTS[0].0, csv::sheet(&results)));
         files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::sheet(&results) });
         files.extend(paper.into_iter().map(|(path, _, text)| ReportFile::new(path, text)));
-        let figures = topics.iter().flat_map(|topic| topic.figures(study));
-        let on_pages = topics.iter().flat_map(|topic| topic.page_figures(study));
-        let banner = study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
-        files.extend(drawn(&study.sweep.plan.name, banner, figures.chain(on_pages))?);
+        files.extend(figure_files(&figures)?);
         Ok(files)
     }
 
@@ -202,17 +204,18 @@ impl Report {
                 );
             }
         }
-        let said: Vec<String> = self.topics.iter().flat_map(|topic| topic.opening(study)).collect();
+        let plain = |line: &str| line.replace(['*', '`'], "");
+        let said = items(&self.topics, study, Place::Opening);
         if !said.is_empty() {
             text += "\nResult\n";
         }
-        for sentence in said {
-            text += &format!("  {}\n", sentence.replace(['*', '`'], ""));
-        }
-        for (title, lines) in self.topics.iter().filter_map(|topic| topic.closing(study)) {
-            text += &format!("\n{title}\n");
-            for line in lines {
-                text += &format!("  {}\n", line.replace(['*', '`'], ""));
+        said.iter().for_each(|sentence| text += &format!("  {}\n", plain(sentence)));
+        let mut closing = Page::default();
+        front::prose(&self.topics, study, Place::Closing, &mut closing);
+        for block in closing.blocks {
+            match block {
+                Block::Heading(_, title) => text += &format!("\n{title}\n"),
+                other => other.into_items().iter().for_each(|line| text += &format!("  {}\n", plain(line))),
             }
         }
         let undone = words::undone(study);
@@ -227,15 +230,11 @@ impl Report {
     }
 }
 
-/// Figures as files, with the name of what they show: SVG, and PDF where this build has the feature.
-pub(crate) fn drawn(
-    name: &str,
-    banner: Option<[&str; 2]>,
-    figures: impl IntoIterator<Item = Figure>,
-) -> Result<Vec<ReportFile>, ReportError> {
+/// Figures as files: SVG, and PDF if this build has the feature.
+pub(crate) fn figure_files(figures: &[Drawn]) -> Result<Vec<ReportFile>, ReportError> {
     let mut files = Vec::new();
-    for figure in figures {
-        let drawn = svg::draw(Frame { name, banner }, &figure);
+    for (figure, drawing) in figures {
+        let drawn = drawing.file();
         #[cfg(feature = "pdf")]
         files.push(pdf(figure.path, &drawn)?);
         files.push(ReportFile::new(figure.path, drawn));

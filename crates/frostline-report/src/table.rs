@@ -233,11 +233,9 @@ pub(crate) fn align(tables: &mut [&mut Table]) {
     }
 }
 
-/// A table as a file of its own, a row per item.
-pub(crate) struct DataFile {
-    pub path: &'static str,
-    /// What a row is, for the list of files.
-    pub about: String,
+/// A table of `report.json`, whose values are neither rounded nor grouped.
+pub(crate) struct RowTable {
+    pub name: &'static str,
     pub table: Table,
 }
 

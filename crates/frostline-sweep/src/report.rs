@@ -55,8 +55,8 @@ fn compare(folders: &[PathBuf], out: &Path) -> Result<()> {
     }
     let merged = Merged::new(
         sweeps.iter().map(|(name, sweep, records)| (name.as_str(), sweep.clone(), records.clone())),
+        Some(&mut |at, cell, file| prediction(&folders[at], cell, file)),
     );
-    let merged = merged.with_predictions(|at, cell, file| prediction(&folders[at], cell, file));
     check_place(out, folders)?;
     let table = merged.terminal_table(width());
     replace(out, &merged.files().environment()?).environment()?;
@@ -124,8 +124,8 @@ fn compute(folder: &Path) -> Result<(Report, [usize; 2])> {
     let timed = sweep.timed_groups(done);
     let times: Vec<PairedTimes> = timed.iter().filter_map(|cells| usable_times(folder, cells)).collect();
     let count = records.iter().filter(|record| record.error.is_none()).count();
-    let report = Report::timed(&sweep, &records, &times);
-    let report = report.with_predictions(|cell, file| prediction(folder, cell, file));
+    let mut read = |cell: &Cell, file: &StoredFile| prediction(folder, cell, file);
+    let report = Report::new(&sweep, &records, &times, Some(&mut read));
     Ok((report, [count, sweep.cells.len()]))
 }
 

@@ -27,7 +27,7 @@ fn folder(name: &str, file: &str, data: &[u8]) -> std::path::PathBuf {
 
 /// All files of a report and its table can be made.
 fn report(sweep: &Sweep, records: &[Record], predictions: Option<&str>) {
-    let report = Report::new(sweep, records).with_predictions(|_, _| predictions.map(Into::into));
+    let report = Report::new(sweep, records, &[], Some(&mut |_, _| predictions.map(Into::into)));
     if report.files().is_ok() {
         let _ = report.terminal_table(80);
     }

@@ -3,14 +3,14 @@
 use crate::number::{fixed, listed, signed};
 use crate::study::advice::SPLIT;
 use crate::study::{BASELINE, Group, Study, described, saved};
-use crate::topic::Topic;
+use crate::topic::{Place, Topic, items};
 
 /// Three sentences, and whatever else topics say first. With verdicts: what was asked, what freezing costs, and what to do.
 pub(crate) fn findings(study: &Study, topics: &[Box<dyn Topic>]) -> (Vec<String>, Vec<String>) {
     let judged = study.verdicts.rows.iter().any(|row| row.split == SPLIT && row.judged().is_some());
     let first = if judged { Some(described::question(study)) } else { range(study) };
     let mut said: Vec<String> = first.into_iter().collect();
-    said.extend(topics.iter().flat_map(|topic| topic.opening(study)));
+    said.extend(items(topics, study, Place::Opening));
     // A recommendation has its own time; where there is none, the cheapest policy is no answer.
     if said.len() < 3 && !judged {
         said.extend(cheapest(study));
@@ -35,7 +35,7 @@ fn cheapest(study: &Study) -> Option<String> {
     ))
 }
 
-/// A policy's mean dev accuracy, and its difference from the baseline where there is one.
+/// A policy's mean accuracy on dev, and its difference from the baseline where there is one.
 struct Reached<'a> {
     group: &'a Group,
     accuracy: f64,

@@ -5,11 +5,12 @@ use super::key::Key;
 use super::table;
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Theme, Tone};
 use crate::study::distinct;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
 
 /// Where the figure lies.
 pub(super) const PATH: &str = "figures/comparison.svg";
 
-/// Dev accuracy of all sweeps. `policies` are those of all of them.
+/// Accuracy on dev of all sweeps. `policies` are those of all of them.
 pub(super) fn of(sweeps: &[Named], axes: &[&str], policies: &[&str]) -> Figure {
     let rows = table::rows(sweeps, axes);
     let titles = distinct(rows.iter().map(|row| (row.lang.clone(), row.values.clone())));
@@ -28,7 +29,7 @@ pub(super) fn of(sweeps: &[Named], axes: &[&str], policies: &[&str]) -> Figure {
         });
         BarPanel {
             title: [lang.clone()].into_iter().chain(values.iter().cloned()).collect::<Vec<_>>().join(", "),
-            axis: "dev accuracy, %".into(),
+            axis: DEV_AXIS.into(),
             kind: String::new(),
             rows: rows.collect(),
             references: Vec::new(),
@@ -36,9 +37,9 @@ pub(super) fn of(sweeps: &[Named], axes: &[&str], policies: &[&str]) -> Figure {
     });
     Figure {
         path: PATH,
-        title: "Dev accuracy of each sweep",
+        title: dev_accuracy!(" of each sweep"),
         theme: Theme::Accuracy,
-        about: "Each bar is the mean dev accuracy of a policy in one sweep. The thick line at its end is one standard \
+        about: "Each mark is the mean accuracy on dev of a policy in one sweep. The thick line at its end is one standard \
                 deviation over seeds; the tables say which sweeps differ."
             .into(),
         chart: Chart::Bars(Bars {
@@ -48,7 +49,7 @@ pub(super) fn of(sweeps: &[Named], axes: &[&str], policies: &[&str]) -> Figure {
             interval: "",
             diamond: "",
         }),
-        notes: vec!["Bar and number: mean dev accuracy over seeds. The tables say which sweeps differ.".into()],
+        notes: vec!["Mark and number: mean accuracy on dev over seeds. The tables say which sweeps differ.".into()],
         across: 2,
     }
 }

@@ -15,7 +15,8 @@ use crate::chart::Figure;
 use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::paper;
-use crate::render::{csv, html, markdown, parquet, terminal};
+use crate::render::svg::{Drawn, Frame};
+use crate::render::{csv, html, markdown, parquet, svg, terminal};
 use crate::report::{self, ReportError, ReportFile, fault};
 use crate::results;
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT};
@@ -42,6 +43,9 @@ struct Beside {
     judged: Vec<Row>,
 }
 
+/// The way from a sweep's place, a cell and one of its files to that file's text.
+pub type MergedPredictions<'a> = dyn FnMut(usize, &Cell, &StoredFile) -> Option<String> + 'a;
+
 /// Several sweeps beside each other. The first is the one that the others are compared with.
 pub struct Merged {
     sweeps: Vec<Named>,
@@ -52,44 +56,37 @@ pub struct Merged {
 
 impl Merged {
     /// Arranges the records of sweeps, each with a name. A name that another one has too gets a number.
+    ///
+    /// `predictions` gives the text of a file of a cell of the sweep at this place of the list, or nothing if it is not
+    /// there: verdicts on each sweep beside the first one come from these.
     #[must_use]
-    pub fn new<'a>(sweeps: impl IntoIterator<Item = (&'a str, Sweep, Vec<Record>)>) -> Self {
+    pub fn new<'a>(
+        sweeps: impl IntoIterator<Item = (&'a str, Sweep, Vec<Record>)>,
+        mut predictions: Option<&mut MergedPredictions<'_>>,
+    ) -> Self {
         let (mut all, mut failed): (Vec<Named>, _) = (Vec::new(), None);
-        for (name, sweep, records) in sweeps {
+        for (at, (name, sweep, records)) in sweeps.into_iter().enumerate() {
             failed = failed.or_else(|| fault(&sweep, &records));
             let numbered = (2..).map(|number| format!("{name} {number}"));
             let mut names = [name.to_string()].into_iter().chain(numbered);
             let name = names.find(|name| all.iter().all(|other| other.name != *name)).unwrap_or_default();
-            let mut one = Named { name, study: Study::new(&sweep, &records), names: BTreeMap::new() };
+            let mut study = Study::new(&sweep, &records);
+            if let Some(read) = &mut predictions {
+                let stored = Stored::read(&study.cells, Box::new(|cell, file| read(at, cell, file)));
+                study = study.with(&stored);
+            }
+            let mut one = Named { name, study, names: BTreeMap::new() };
             one.names = all.first().map_or_else(BTreeMap::new, |first| key::names_in(first, &one));
             all.push(one);
         }
-        if all.is_empty() {
-            failed = Some(ReportError::NoSweeps);
-        }
-        Self { beside: Vec::new(), sweeps: all, fault: failed }.judged()
-    }
-
-    /// The same with what stored predictions add: verdicts on each sweep beside the first one. `read` gives the text of a
-    /// file of a cell of the sweep at this place of the list, or nothing where it is not there.
-    #[must_use]
-    pub fn with_predictions(self, mut read: impl FnMut(usize, &Cell, &StoredFile) -> Option<String>) -> Self {
-        let with = |(at, one): (usize, Named)| {
-            let stored = Stored::read(&one.study.cells, Box::new(|cell, file| read(at, cell, file)));
-            Named { study: one.study.with(&stored), ..one }
-        };
-        Self { sweeps: self.sweeps.into_iter().enumerate().map(with).collect(), ..self }.judged()
-    }
-
-    fn judged(self) -> Self {
-        let axes = table::axes(&self.sweeps);
+        let axes = table::axes(&all);
         let beside = |other: &Named| {
-            let first = &self.sweeps[0];
-            let unlike = Unlike::of(first, other);
-            Beside { judged: judged::judge(first, other, &axes, &unlike), unlike }
+            let unlike = Unlike::of(&all[0], other);
+            Beside { judged: judged::judge(&all[0], other, &axes, &unlike), unlike }
         };
-        let beside = self.sweeps.iter().skip(1).map(beside).collect();
-        Self { beside, ..self }
+        let beside = all.iter().skip(1).map(beside).collect();
+        let fault = if all.is_empty() { Some(ReportError::NoSweeps) } else { failed };
+        Self { beside, sweeps: all, fault }
     }
 
     /// The files: `index.html` and `comparison.md`, `results.csv` and `results.parquet`, tables for LaTeX, and the figure.
@@ -106,15 +103,18 @@ impl Merged {
         let results = results::sheet(&all);
         let name = self.name();
         let paper = paper::of_tables(&name, self.synthetic(), &self.paper_tables());
+        let banner = self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
+        let figure = self.figure();
+        let frame = Frame { name: &name, banner, policies: &self.policies() };
+        let figures = [(svg::draw(frame, &figure), figure)].map(|(drawing, figure)| (figure, drawing));
         let mut files = vec![
-            text("index.html", html::page(&self.web_page())),
-            text("comparison.md", markdown::page(&self.page())),
+            text("index.html", html::page(&self.web_page(&figures))),
+            text("comparison.md", markdown::page(&self.page(&figures[0].0))),
             text("results.csv", csv::sheet(&results)),
             ReportFile { path: "results.parquet".into(), bytes: parquet::sheet(&results) },
         ];
         files.extend(paper.into_iter().map(|(path, _, tables)| text(path, tables)));
-        let banner = self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
-        files.extend(report::drawn(&name, banner, [self.figure()])?);
+        files.extend(report::figure_files(&figures)?);
         Ok(files)
     }
 
@@ -183,7 +183,7 @@ impl Merged {
         }
     }
 
-    fn page(&self) -> Page {
+    fn page(&self, figure: &Figure) -> Page {
         let mut page = Page::default();
         page.section(1, self.title());
         if self.synthetic() {
@@ -192,7 +192,6 @@ impl Merged {
         self.sweeps.iter().for_each(|one| page.item(about(one)));
         page.section(2, "Result");
         self.findings().into_iter().for_each(|said| page.paragraph(said));
-        let figure = self.figure();
         page.figure(figure.path, figure.title, &figure.about);
         self.result(&mut page);
         page.section(2, "What may not be compared");
@@ -202,8 +201,8 @@ impl Merged {
         page
     }
 
-    fn web_page(&self) -> WebPage<'_> {
-        let figure = self.figure();
+    fn web_page<'a>(&'a self, figures: &'a [Drawn]) -> WebPage<'a> {
+        let figure = &figures[0].0;
         let mut result = Page::default();
         result.figure(figure.path, figure.title, &figure.about);
         self.result(&mut result);
@@ -215,7 +214,6 @@ impl Merged {
         let cells: usize = self.sweeps.iter().map(|one| one.study.cells.len()).sum();
         WebPage {
             name: self.name(),
-            plain: "comparison.md",
             banner: self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]),
             about: String::new(),
             asked: format!(
@@ -233,7 +231,7 @@ impl Merged {
                 Chapter::new("unlike", "What may not be compared", list(self.unlike())),
                 Chapter::new("files", "Files beside this page", list(FILES.map(String::from).into())),
             ],
-            figures: vec![figure],
+            figures,
             browser: None,
         }
     }

@@ -46,7 +46,7 @@ pub(super) fn rows(sweeps: &[Named], axes: &[&str]) -> Vec<Key> {
     rows
 }
 
-/// A sweep's mean dev accuracy of a row.
+/// A sweep's mean accuracy on dev of a row.
 pub(super) fn dev(one: &Named, axes: &[&str], row: &Key) -> Option<MeanStd> {
     mean(of_seeds(one, axes, row, accuracy("dev")))
 }

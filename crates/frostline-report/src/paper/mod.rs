@@ -2,9 +2,9 @@
 //! number of them. Both come from the same typed tables, and LaTeX reports two files of different reports.
 
 mod commands;
-mod main_table;
 mod results;
 
+use crate::facts::{self, StudyRow, View};
 use crate::front::{Topics, stages_table};
 use crate::render::escape::line;
 use crate::render::latex;
@@ -12,6 +12,7 @@ use crate::study::verdicts::points;
 use crate::study::words::SYNTHETIC_SHORT;
 use crate::study::{Group, Study};
 use crate::table::PaperTable;
+use crate::topic::TopicTable;
 
 use commands::{MADE, SAME, TABLE, TABLES, UNICODE};
 
@@ -20,10 +21,26 @@ pub(crate) type PaperFile = (&'static str, &'static str, String);
 
 /// The files of a study.
 pub(crate) fn files(study: &Study, topics: &Topics) -> [PaperFile; 2] {
-    let mut tables = vec![main_table::of(study, caption(study))];
+    let mut tables = vec![main_table(study, caption(study))];
     tables.extend(stages(study));
-    tables.extend(topics.iter().flat_map(|topic| topic.paper_tables(study)));
+    tables.extend(topics.iter().flat_map(|topic| topic.tables(study)).filter_map(TopicTable::paper));
     of_tables(&study.sweep.plan.name, study.synthetic(), &tables)
+}
+
+/// The main table: each policy in each language. Both files are made from it.
+fn main_table(study: &Study, caption: String) -> PaperTable {
+    let name = |row: &StudyRow<'_>| {
+        let first = match row {
+            StudyRow::Policy(group) => &group.policy,
+            StudyRow::Baseline(one) => &one.baseline,
+        };
+        let parts = [first].into_iter().chain(row.extras()).map(String::as_str);
+        [row.lang().to_string(), parts.collect::<Vec<_>>().join("/")]
+    };
+    let below = facts::baselines_below(study, None);
+    let names = facts::rows(study, &below).iter().map(name).collect();
+    let table = PaperTable::new("results", caption, facts::table(study, View::Paper, None));
+    PaperTable { grouped: true, ..table.named(names, 2 + study.axes().len(), "") }
 }
 
 /// The files that hold these tables, of a sweep or of several with this name.

@@ -63,7 +63,7 @@ fn parts(found: &Value, unit: Quantity) -> Vec<(&'static str, String)> {
     }
 }
 
-/// A column's name as a part of a key: `Dev accuracy` is `dev-accuracy`. A tag's name, in capitals, stays as it is.
+/// A column's name as a part of a key: `Test accuracy` is `test-accuracy`. A tag's name, in capitals, stays as it is.
 fn kebab(name: &str) -> String {
     let is_tag = !name.chars().any(char::is_lowercase);
     let name = name.replace(['*', '`', ':', ','], "").replace('−', "minus").replace('%', "");
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn names_of_columns_can_be_typed() {
         for (name, expected) in [
-            ("Dev accuracy", "dev-accuracy"),
+            ("Test accuracy", "test-accuracy"),
             ("Study: time saved", "study-time-saved"),
             ("Ours − study", "ours-minus-study"),
             ("`NOUN`", "NOUN"),

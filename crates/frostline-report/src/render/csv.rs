@@ -1,17 +1,7 @@
-//! Tables as CSV, for programs: values are neither rounded nor grouped, shares are fractions of 1, and an empty
+//! Sheets as CSV, for programs: values are neither rounded nor grouped, shares are fractions of 1, and an empty
 //! field means that there is no such value.
 
 use crate::sheet::{Sheet, Values};
-use crate::table::{Table, Value};
-
-/// A table with a line of heads.
-pub(crate) fn table(table: &Table) -> String {
-    let mut text = line(table.heads.iter().map(|head| head.name.clone()));
-    for row in &table.rows {
-        text += &line(row.iter().map(field));
-    }
-    text
-}
 
 /// A sheet with a line of names. A number has a point or an exponent, so that readers give its column the right type.
 pub(crate) fn sheet(sheet: &Sheet) -> String {
@@ -28,24 +18,6 @@ pub(crate) fn sheet(sheet: &Sheet) -> String {
         }));
     }
     text
-}
-
-fn field(value: &Value) -> String {
-    match value {
-        Value::Missing => String::new(),
-        Value::Text(text) => text.clone(),
-        Value::Truth(truth) => truth.to_string(),
-        Value::Count(count) => count.to_string(),
-        Value::Number(value) | Value::Error(value, _) => float(*value),
-        Value::Spread(stat) => float(stat.mean),
-        Value::Mean(mean) => float(mean.mean),
-        Value::Range(ends) => ends.map(float).join(" "),
-    }
-}
-
-/// The shortest decimal that reads back as the same number; empty where there is none.
-fn float(value: f64) -> String {
-    if value.is_finite() { value.to_string() } else { String::new() }
 }
 
 /// One line, quoted as RFC 4180 says.
@@ -70,6 +42,5 @@ mod tests {
     fn fields_that_need_quotes_get_them() {
         let fields = ["a", "b,c", "say \"no\"", "two\nlines"].map(String::from);
         assert_eq!(line(fields.into_iter()), "a,\"b,c\",\"say \"\"no\"\"\",\"two\nlines\"\n");
-        assert_eq!((float(0.1), float(f64::NAN)), ("0.1".into(), String::new()));
     }
 }

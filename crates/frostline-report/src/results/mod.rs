@@ -7,7 +7,8 @@ mod rows;
 use frostline_record::{Score, Timing};
 
 use crate::sheet::{Fields, Sheet};
-use crate::study::{CellView, Study};
+use crate::study::epochs::labels_sentences;
+use crate::study::{CellView, State, Study};
 
 use rows::{Reached, ResultRow};
 
@@ -61,6 +62,10 @@ fn epoch<'a>() -> Fields<'a, ResultRow<'a>> {
         .real("dev_study_accuracy", move |row| Some(dev(row)?.study_accuracy()))
         .real("dev_macro_f1", |row| row.epoch?.row.dev_macro_f1().filter(|_| row.is_headline()))
         .real("dev_entity_f1", move |row| Some(dev(row)?.entities?.f1()))
+        .real("dev_positive_f1", |row| {
+            let labels_sentences = labels_sentences(row.reached?.done);
+            row.epoch?.row.dev_positive_f1().filter(|_| row.is_headline() && labels_sentences)
+        })
         .whole("dev_correct", move |row| Some(dev(row)?.correct))
         .whole("dev_total", move |row| Some(dev(row)?.words))
         .real("epoch_train_s", |row| Some(row.epoch?.time?.train_ms / 1e3))
@@ -96,19 +101,43 @@ fn whole_cell<'a>() -> Fields<'a, ResultRow<'a>> {
         time(|time| time.peak_rss_mib)(row).filter(|&mib| mib > 0.0 && !on_gpu)
     };
     let load = |row: &ResultRow<'a>| row.reached?.done.timing.as_ref()?.load;
+    let cost = |row: &ResultRow<'a>| row.reached.map(|reached| &reached.done.result.cost);
+    let prefix = |row: &ResultRow<'a>| row.reached?.done.timing.as_ref().map(|time| time.prefix);
+    let train = |row: &ResultRow<'a>| row.reached.map(|reached| &reached.done.result.facts().train);
     Fields::new()
         .whole("cell_steps", |row: &ResultRow<'a>| Some(row.reached?.done.result.steps))
+        .real("cell_load_s", time(|time| time.load_ms / 1e3))
         .real("cell_train_s", time(|time| time.train_ms / 1e3))
+        .real("cell_eval_s", time(|time| time.eval_ms / 1e3))
         .real("cell_total_s", time(|time| time.total_ms / 1e3))
         .real("cell_step_median_ms", time(|time| time.step_ms_median))
         .real("cell_tokens_per_s", time(|time| time.tokens_per_s))
         .real("cell_sentences_per_s", time(|time| time.samples_per_s))
+        .real("cell_steps_per_s", time(|time| time.steps_per_s))
         .real("cell_peak_memory_mib", peak)
+        .real("cell_load_before", move |row| load(row)?.before)
         .real("cell_load_stolen_share", move |row| load(row)?.stolen)
         .real("cell_load_others_share", move |row| load(row)?.others)
         .real("cell_processor_mhz", move |row| load(row)?.mhz)
         .truth("cell_machine_busy", move |row| Some(load(row)?.is_busy()))
-        .real("cell_predicted_speedup", |row| Some(row.reached?.done.result.cost.predicted_speedup))
+        .real("cell_gflop_per_step", move |row| Some(cost(row)?.gflop_per_step))
+        .real("cell_predicted_speedup", move |row| Some(cost(row)?.predicted_speedup))
+        .real("cell_predicted_speedup_cached", move |row| Some(cost(row)?.predicted_speedup_cached))
+        .real("cell_predicted_step_ms", |row| row.reached?.done.timing.as_ref()?.predicted_step_ms)
+        .text("cell_prefix_state", move |row| Some(prefix(row)?.state.name()))
+        .whole("cell_prefix_blocks", move |row| Some(prefix(row)?.blocks))
+        .real("cell_prefix_s", move |row| Some(prefix(row)?.fill_ms / 1e3))
+        .whole("cell_learned_sentences", move |row| Some(train(row)?.sentences))
+        .whole("cell_learned_words", move |row| Some(train(row)?.words))
+        .whole("cell_learned_subwords", move |row| Some(train(row)?.subwords))
+        .whole("cell_stopped_early_after_epoch", |row| {
+            row.reached?.done.result.stages.iter().filter_map(|stage| stage.stopped_early).next_back()
+        })
+        .real("cell_learning_rate", |row| Some(row.view.cell.settings.optimizer.lr))
+        .text("cell_error", |row| match &row.view.state {
+            State::Failed { error, .. } => Some(error.as_str()),
+            _ => None,
+        })
 }
 
 /// Who made the record, on what.

@@ -114,3 +114,15 @@ pub(crate) fn undone(study: &Study) -> Vec<(String, &'static str, String)> {
     }
     rows
 }
+
+/// The headline's accuracy on dev, as the title of an axis.
+pub(crate) const DEV_AXIS: &str = "dev accuracy, %";
+
+/// A title that begins with the headline's accuracy on dev.
+macro_rules! dev_accuracy {
+    ($rest:literal) => {
+        concat!("Dev accuracy", $rest)
+    };
+}
+
+pub(crate) use dev_accuracy;

@@ -7,52 +7,42 @@ use crate::fields::Fields;
 use crate::keys;
 use crate::number::count;
 use crate::page::Page;
-use crate::study::baselines::{self, BaselineScore};
+use crate::study::baselines;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::words::{SENTENCES, units};
-use crate::study::{BASELINE, CellView, Group, SplitStats, Study, panels};
-use crate::table::{Columns, Quantity, Value};
-use crate::topic::{StudyRow, Topic};
+use crate::study::{BASELINE, CellView, SplitStats, Study, panels};
+use crate::table::Quantity;
+use crate::topic::{Of, Place, Topic};
 
 /// Accuracy.
 pub(crate) struct Accuracies;
 
 impl Topic for Accuracies {
-    fn reading(&self, study: &Study) -> Vec<String> {
-        let said: &[&str] = match units(study) {
-            SENTENCES => {
-                &["**Dev accuracy** counts every sentence of the dev split. A sentence whose label never \
-                            occurs in train counts as wrong."]
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Reading => page.items({
+                let said: &[&str] = match units(study) {
+                    SENTENCES => {
+                        &["**Dev accuracy** counts every sentence of the dev split. A sentence whose label never \
+                                    occurs in train counts as wrong."]
+                    }
+                    _ => &[
+                        "**Dev accuracy** counts every word of the dev split. A word lost to truncation, and a word whose \
+                         tag never occurs in train, count as wrong.",
+                        "**Study's accuracy** counts only words that the model could answer, as the study did. It is the \
+                         number to compare with the study.",
+                    ],
+                };
+                said.iter().map(ToString::to_string).collect::<Vec<String>>()
+            }),
+            Place::Language(lang) => {
+                sampling(study, lang, page);
             }
-            _ => &[
-                "**Dev accuracy** counts every word of the dev split. A word lost to truncation, and a word whose \
-                 tag never occurs in train, count as wrong.",
-                "**Study's accuracy** counts only words that the model could answer, as the study did. It is the \
-                 number to compare with the study.",
-            ],
-        };
-        said.iter().map(ToString::to_string).collect()
-    }
-
-    fn study_columns<'a>(&self, study: &'a Study) -> Columns<'a, StudyRow<'a>> {
-        let of_words = units(study) != SENTENCES;
-        let dev = |row: &StudyRow<'_>| match row {
-            StudyRow::Policy(group) => group.dev.as_ref().map(|dev| (dev.accuracy, dev.study_accuracy)),
-            StudyRow::Baseline(one) => one.dev.as_ref().map(|dev| (dev.accuracy, dev.study_accuracy)),
-        };
-        let test = |row: &StudyRow<'_>| match row {
-            StudyRow::Policy(group) => group.test.as_ref().map(|test| test.accuracy),
-            StudyRow::Baseline(one) => one.test.as_ref().map(|test: &BaselineScore| test.accuracy),
-        };
-        Columns::default()
-            .column("Dev accuracy", Quantity::Percent(2), move |row| dev(row).map(|dev| dev.0))
-            .ranked(u8::from(!of_words), "Study's accuracy", Quantity::Percent(2), move |row| {
-                dev(row).filter(|_| of_words).map(|dev| dev.1)
-            })
-            .optional("Test accuracy", Quantity::Percent(2), test)
-    }
-
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        sampling(study, lang, page);
+            Place::Caveats => page.items({
+                picked_on_dev(study).into_iter().chain(lost_words(study)).collect::<Vec<String>>()
+            }),
+            _ => {}
+        }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -63,37 +53,14 @@ impl Topic for Accuracies {
         figures
     }
 
-    fn caveats(&self, study: &Study) -> Vec<String> {
-        picked_on_dev(study).into_iter().chain(lost_words(study)).collect()
-    }
-
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let dev = |view: &&CellView, of: fn(&Score) -> Value| Value::from(score(view, "dev").map(of));
-        let test = |view: &&CellView, of: fn(&Score) -> Value| Value::from(score(view, "test").map(of));
-        Columns::default()
-            .column("dev_accuracy", Quantity::Share(2), move |view| {
-                dev(view, |score| score.accuracy().into())
-            })
-            .column("dev_study_accuracy", Quantity::Share(2), move |v| dev(v, |s| s.study_accuracy().into()))
-            .column("dev_loss_nats", Quantity::Number(4, "nats"), move |v| dev(v, |s| s.loss_nats.into()))
-            .column("dev_words", Quantity::Count, move |view| dev(view, |score| score.words.into()))
-            .column("dev_correct", Quantity::Count, move |view| dev(view, |score| score.correct.into()))
-            .column("dev_truncated", Quantity::Count, move |view| dev(view, |score| score.truncated.into()))
-            .column("dev_vanished", Quantity::Count, move |view| dev(view, |score| score.vanished.into()))
-            .column("dev_unseen", Quantity::Count, move |view| dev(view, |score| score.unseen.into()))
-            .column("test_accuracy", Quantity::Share(2), move |v| test(v, |s| s.accuracy().into()))
-            .column("test_study_accuracy", Quantity::Share(2), move |v| {
-                test(v, |s| s.study_accuracy().into())
-            })
-            .column("test_loss_nats", Quantity::Number(4, "nats"), move |v| test(v, |s| s.loss_nats.into()))
-            .column("test_words", Quantity::Count, move |view| test(view, |score| score.words.into()))
-    }
-
-    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
-        Fields::default()
-            .with("dev", &group.dev)
-            .with("test", &group.test)
-            .with("dev_accuracy_gain", &group.dev_gain)
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => Fields::default()
+                .with("dev", &group.dev)
+                .with("test", &group.test)
+                .with("dev_accuracy_gain", &group.dev_gain),
+            Of::Sweep => Fields::default(),
+        }
     }
 }
 
@@ -215,7 +182,7 @@ fn dev(study: &Study) -> Figure {
             bars: bar("", group.dev.as_ref()).into_iter().collect(),
         });
         BarPanel {
-            axis: "dev accuracy, %".into(),
+            axis: DEV_AXIS.into(),
             kind: String::new(),
             rows: rows.collect(),
             references: panel
@@ -227,10 +194,10 @@ fn dev(study: &Study) -> Figure {
     });
     Figure {
         path: "figures/accuracy.svg",
-        title: "Dev accuracy by what is frozen",
+        title: dev_accuracy!(" by what is frozen"),
         theme: Theme::Accuracy,
         about: format!(
-            "Each bar is the mean dev accuracy over all {many}. The thick line \
+            "Each mark is the mean accuracy on dev, over all {many}. The thick line \
              at its end is one standard deviation over seeds. The thin line is the 95 % Wilson \
              interval of that accuracy alone; the tables say which policies differ. Dashed lines are \
              baselines, which need no training of the encoder."
@@ -244,7 +211,7 @@ fn dev(study: &Study) -> Figure {
         }),
         notes: vec![
             format!(
-                "Bar and number: mean accuracy over all {many} of dev. Thin line: 95 % Wilson interval at the \
+                "Mark and number: mean accuracy over all {many} of dev. Thin line: 95 % Wilson interval at the \
                  size of dev, for that accuracy alone. The tables say which policies differ."
             )
             .into(),
@@ -291,7 +258,7 @@ fn dev_and_test(study: &Study) -> Figure {
         }),
         notes: vec![
             format!(
-                "Bar and number: mean accuracy over all {many} of the split. Thin line: 95 % Wilson interval at \
+                "Mark and number: mean accuracy over all {many} of the split. Thin line: 95 % Wilson interval at \
                  its size."
             )
             .into(),

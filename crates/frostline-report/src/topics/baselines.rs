@@ -5,11 +5,12 @@ use frostline_record::{Baseline, Score};
 use crate::fields::Fields;
 use crate::keys;
 use crate::number::{count, fixed, listed};
+use crate::page::Page;
 use crate::study::baselines::{self, ANY, BaselineStats, first_of_seeds};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{CellView, Group, Study, distinct};
-use crate::table::{Columns, DataFile, Quantity};
-use crate::topic::Topic;
+use crate::table::{Columns, Quantity, RowTable};
+use crate::topic::{Of, Place, Topic, TopicTable};
 
 /// The backends that compute on a GPU.
 const GPU_BACKENDS: [&str; 2] = ["cuda", "wgpu"];
@@ -27,57 +28,63 @@ impl Baselines {
 }
 
 impl Topic for Baselines {
-    fn remarks(&self, study: &Study) -> Vec<String> {
-        let below = study.langs().into_iter().flat_map(|lang| below(study, lang));
-        let unsettled = self.all.iter().filter(|one| one.converged == Some(false)).map(|one| {
-            format!(
-                "**{}**: the logistic probe did not converge in {} iterations; it may be a little better than \
-                 shown.",
-                one.lang,
-                count(one.fit.as_ref().map_or(0, |fit| fit.iterations))
-            )
-        });
-        below.chain(unsettled).chain(on_gpu(study, &self.all)).collect()
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Remarks => page.items({
+                let below = study.langs().into_iter().flat_map(|lang| below(study, lang));
+                let unsettled = self.all.iter().filter(|one| one.converged == Some(false)).map(|one| {
+                    format!(
+                        "**{}**: the logistic probe did not converge in {} iterations; it may be a little better than \
+                         shown.",
+                        one.lang,
+                        count(one.fit.as_ref().map_or(0, |fit| fit.iterations))
+                    )
+                });
+                below.chain(unsettled).chain(on_gpu(study, &self.all)).collect::<Vec<String>>()
+            }),
+            Place::Reading => page.items({
+                if self.all.is_empty() {
+                    return;
+                }
+                let frequent = match units(study) {
+                    SENTENCES => {
+                        "The *most frequent label* gives every sentence the label that train has most often."
+                    }
+                    _ => {
+                        "The *most frequent tag* gives each word the tag that it has most often in train; a word that does not \
+                         occur there gets the most frequent tag of all."
+                    }
+                };
+                let drawn = self.all.iter().filter_map(|one| one.fit.as_ref()).find(|fit| fit.fitted < fit.of);
+                let drawn = drawn.map_or_else(String::new, |fit| {
+                    format!(" It was fitted to a drawn {} of {} in train.", count(fit.fitted), count(fit.of))
+                });
+                vec![format!(
+                    "**Baselines**, in italics, need no training of the encoder. {frequent} The *logistic probe* is a \
+                     logistic regression on the pretrained encoder's output, fitted until it converges.{drawn} \
+                     A policy below it learned less than a head alone could."
+                )]
+            }),
+            _ => {}
+        }
     }
 
-    fn reading(&self, study: &Study) -> Vec<String> {
-        if self.all.is_empty() {
-            return Vec::new();
-        }
-        let frequent = match units(study) {
-            SENTENCES => {
-                "The *most frequent label* gives every sentence the label that train has most often."
+    fn tables(&self, study: &Study) -> Vec<TopicTable> {
+        let tables = {
+            let rows: Vec<BaselineSplit<'_>> = first_of_seeds(study).flat_map(rows).collect();
+            if first_of_seeds(study).next().is_none() {
+                return Vec::new();
             }
-            _ => {
-                "The *most frequent tag* gives each word the tag that it has most often in train; a word that does not \
-                 occur there gets the most frequent tag of all."
-            }
+            vec![RowTable { name: "baselines", table: columns(study).table(rows) }]
         };
-        let drawn = self.all.iter().filter_map(|one| one.fit.as_ref()).find(|fit| fit.fitted < fit.of);
-        let drawn = drawn.map_or_else(String::new, |fit| {
-            format!(" It was fitted to a drawn {} of {} in train.", count(fit.fitted), count(fit.of))
-        });
-        vec![format!(
-            "**Baselines**, in italics, need no training of the encoder. {frequent} The *logistic probe* is a \
-             logistic regression on the pretrained encoder's output, fitted until it converges.{drawn} \
-             A policy below it learned less than a head alone could."
-        )]
+        tables.into_iter().map(TopicTable::Rows).collect()
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        let rows: Vec<BaselineSplit<'_>> = first_of_seeds(study).flat_map(rows).collect();
-        if first_of_seeds(study).next().is_none() {
-            return Vec::new();
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => Fields::default().with_some("baselines", &self.all),
         }
-        vec![DataFile {
-            path: "baselines.csv",
-            about: "one row per language, seed, task, baseline and split.".into(),
-            table: columns(study).table(rows),
-        }]
-    }
-
-    fn fields(&self, _: &Study) -> Fields {
-        Fields::default().with_some("baselines", &self.all)
     }
 }
 

@@ -8,8 +8,8 @@ use crate::keys;
 use crate::number::fixed;
 use crate::page::Page;
 use crate::study::{CellView, Group, Study, distinct, panels};
-use crate::table::{DataFile, Quantity};
-use crate::topic::Topic;
+use crate::table::{Quantity, RowTable};
+use crate::topic::{Place, Topic, TopicTable};
 
 /// Changes of the encoder.
 pub(crate) struct Changes;
@@ -29,30 +29,32 @@ struct PartChange {
 }
 
 impl Topic for Changes {
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        settled(study, lang, page);
-        moved(study, lang, page);
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        if let Place::Language(lang) = place {
+            settled(study, lang, page);
+            moved(study, lang, page);
+        }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
         if any(study) { vec![figure(study)] } else { Vec::new() }
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        if !any(study) {
-            return Vec::new();
-        }
-        let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
-        let rows = done.flat_map(|(view, done)| done.result.changes.iter().map(move |change| (view, change)));
-        let columns = keys::of_cell(study, |row: &(&CellView, &Change)| row.0)
-            .column("part", Quantity::Text, |row| row.1.group.clone())
-            .column("relative_change", Quantity::Share(2), |row| row.1.relative)
-            .column("cka", Quantity::Number(3, ""), |row| row.1.cka);
-        vec![DataFile {
-            path: "changes.csv",
-            about: "one row per cell and part of the encoder: how far it moved.".into(),
-            table: columns.table(rows),
-        }]
+    fn tables(&self, study: &Study) -> Vec<TopicTable> {
+        let tables = {
+            if !any(study) {
+                return Vec::new();
+            }
+            let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
+            let rows =
+                done.flat_map(|(view, done)| done.result.changes.iter().map(move |change| (view, change)));
+            let columns = keys::of_cell(study, |row: &(&CellView, &Change)| row.0)
+                .column("part", Quantity::Text, |row| row.1.group.clone())
+                .column("relative_change", Quantity::Share(2), |row| row.1.relative)
+                .column("cka", Quantity::Number(3, ""), |row| row.1.cka);
+            vec![RowTable { name: "changes", table: columns.table(rows) }]
+        };
+        tables.into_iter().map(TopicTable::Rows).collect()
     }
 }
 

@@ -1,26 +1,28 @@
 //! What happens from epoch to epoch: accuracy and losses, and what learns where that changes.
 
-use frostline_record::{EpochRow, EpochTiming};
 use frostline_score::MeanStd;
 
 use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
-use crate::study::epochs::{EpochStats, labels_sentences, thaws};
+use crate::study::epochs::EpochStats;
 use crate::study::panels::NAMED;
 use crate::study::words::units;
-use crate::study::{CellView, Done, Group, Panel, Study, distinct, named, panels, unnamed_note};
-use crate::table::{Columns, DataFile, Quantity};
-use crate::topic::Topic;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
+use crate::study::{Group, Panel, Study, distinct, named, panels, unnamed_note};
+use crate::table::Quantity;
+use crate::topic::{Of, Place, Topic};
 
 /// Convergence.
 pub(crate) struct Convergence;
 
 impl Topic for Convergence {
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        epochs(study, lang, page);
-        trainable(study, lang, page);
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        if let Place::Language(lang) = place {
+            epochs(study, lang, page);
+            trainable(study, lang, page);
+        }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -35,7 +37,7 @@ impl Topic for Convergence {
         notes.extend(unnamed_note(&panels).map(Note::Text));
         vec![Figure {
             path: "figures/convergence.svg",
-            title: "Dev accuracy after each epoch",
+            title: dev_accuracy!(" after each epoch"),
             theme: Theme::Learning,
             about: "Each line is the mean over seeds. The shade around it is one standard deviation.".into(),
             chart: Chart::Lines(Lines {
@@ -43,7 +45,7 @@ impl Topic for Convergence {
                 panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
                 x_title: "epoch",
                 x: XAxis::From(1),
-                y_title: "dev accuracy, %",
+                y_title: DEV_AXIS,
                 y: YAxis::Shares,
                 spread: Spread::Band,
                 key: LineKey::Marks,
@@ -54,61 +56,12 @@ impl Topic for Convergence {
         }]
     }
 
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let selected = |done: &Done| done.result.last().selected_epoch;
-        Columns::default()
-            .column("selected_epoch", Quantity::Count, move |view: &&CellView| view.done().map(selected))
-            .column("steps", Quantity::Count, |view| view.done().map(|done| done.result.steps))
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => Fields::default().with("epochs", &group.epochs),
+            Of::Sweep => Fields::default(),
+        }
     }
-
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        vec![DataFile {
-            path: "epochs.csv",
-            about: "one row per cell and epoch.".into(),
-            table: epoch_columns(study).table(epoch_rows(study)),
-        }]
-    }
-
-    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
-        Fields::default().with("epochs", &group.epochs)
-    }
-}
-
-/// An epoch of a cell, with its place among the cell's.
-type CellEpoch<'a> = (&'a CellView, &'a Done, usize, &'a EpochRow);
-
-fn epoch_rows(study: &Study) -> impl Iterator<Item = CellEpoch<'_>> {
-    let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
-    done.flat_map(|(view, done)| {
-        done.result.epochs.iter().enumerate().map(move |(i, row)| (view, done, i, row))
-    })
-}
-
-fn epoch_columns(study: &Study) -> Columns<'_, CellEpoch<'_>> {
-    let time = |row: &CellEpoch<'_>, get: fn(&EpochTiming) -> f64| {
-        row.1.timing.as_ref().and_then(|timing| timing.epochs.get(row.2)).map(get)
-    };
-    let of_sentences = study.cells.iter().filter_map(CellView::done).any(labels_sentences);
-    let changing = study.is_staged() || study.cells.iter().filter_map(CellView::done).any(thaws);
-    keys::of_cell(study, |row: &CellEpoch<'_>| row.0)
-        .column("epoch", Quantity::Count, |row| row.3.epoch)
-        .column("step", Quantity::Count, |row| row.3.step)
-        .column("selected", Quantity::Text, |row| row.3.epoch == row.1.result.last().selected_epoch)
-        .column("train_loss_nats", Quantity::Number(4, "nats"), |row| row.3.train_loss_nats)
-        .column("dev_loss_nats", Quantity::Number(4, "nats"), |row| row.3.dev.loss_nats)
-        .column("dev_accuracy", Quantity::Share(2), |row| row.3.dev.accuracy())
-        .column("dev_study_accuracy", Quantity::Share(2), |row| row.3.dev.study_accuracy())
-        .column("dev_macro_f1", Quantity::Share(2), |row| row.3.dev_macro_f1())
-        .column_if(of_sentences, "dev_positive_f1", Quantity::Share(2), |row| {
-            row.3.dev_positive_f1().filter(|_| labels_sentences(row.1))
-        })
-        .column("train_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.train_ms))
-        .column("eval_ms", Quantity::Measured("ms"), move |row| time(row, |t| t.eval_ms))
-        .column_if(changing, "stage", Quantity::Text, |row| {
-            let stage = row.1.result.stages.get((row.3.stage as usize).wrapping_sub(1));
-            stage.map(|stage| stage.name.clone())
-        })
-        .column_if(changing, "trainable_parameters", Quantity::Count, |row| row.3.trainable)
 }
 
 /// A group's row of an epoch.
@@ -116,12 +69,12 @@ fn row_of(group: &Group, epoch: u32) -> Option<&EpochStats> {
     group.epochs.iter().find(|row| row.epoch == epoch)
 }
 
-/// Dev accuracy, dev loss and train loss after every epoch.
+/// Accuracy and loss on dev, and train loss after every epoch.
 fn epochs(study: &Study, lang: &str, page: &mut Page) {
     type Get = fn(&EpochStats) -> Option<MeanStd>;
     let per = units(study).one;
     let tables: [(String, Quantity, Get); 5] = [
-        ("Dev accuracy % after each epoch".into(), Quantity::Share(2), |row| Some(row.dev_accuracy)),
+        (dev_accuracy!(" % after each epoch").into(), Quantity::Share(2), |row| Some(row.dev_accuracy)),
         ("Dev macro F1 % after each epoch".into(), Quantity::Share(2), |row| row.dev_macro_f1),
         ("Dev F1 % of the positive label after each epoch".into(), Quantity::Share(2), |row| {
             row.dev_positive_f1

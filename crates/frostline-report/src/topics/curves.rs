@@ -13,9 +13,10 @@ use crate::number::count;
 use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
 use crate::study::words::units;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Columns, Quantity};
-use crate::topic::Topic;
+use crate::topic::{Of, Place, Topic};
 
 /// The curves of every language.
 pub(crate) struct LearningCurves {
@@ -30,43 +31,48 @@ impl LearningCurves {
 }
 
 impl Topic for LearningCurves {
-    fn language(&self, _: &Study, lang: &str, page: &mut Page) {
-        let all: Vec<&Curves> = self.all.iter().filter(|curves| curves.lang == lang).collect();
-        if all.is_empty() {
-            return;
-        }
-        page.section(3, "Dev accuracy % by train sentences");
-        for curves in all {
-            if !curves.others.is_empty() {
-                page.paragraph(format!("With {}:", curves.others.join(", ")));
+    fn prose(&self, _: &Study, place: Place<'_>, page: &mut Page) {
+        if let Place::Language(lang) = place {
+            let all: Vec<&Curves> = self.all.iter().filter(|curves| curves.lang == lang).collect();
+            if all.is_empty() {
+                return;
             }
-            let rows = curves.policies.iter().map(|curve| (curve.name.clone(), curve));
-            let below = curves.baselines.iter().map(|curve| (format!("*{}*", curve.name), curve));
-            let columns = Columns::default()
-                .column("Frozen", Quantity::Text, |row: &(String, &Curve)| row.0.clone())
-                .each(
-                    curves.sizes(),
-                    |&size| count(size),
-                    Quantity::Share(2),
-                    |row, &size| {
-                        row.1.points.iter().find(|point| point.sentences == size).map(|point| point.dev)
-                    },
+            page.section(3, dev_accuracy!(" % by train sentences"));
+            for curves in all {
+                if !curves.others.is_empty() {
+                    page.paragraph(format!("With {}:", curves.others.join(", ")));
+                }
+                let rows = curves.policies.iter().map(|curve| (curve.name.clone(), curve));
+                let below = curves.baselines.iter().map(|curve| (format!("*{}*", curve.name), curve));
+                let columns = Columns::default()
+                    .column("Frozen", Quantity::Text, |row: &(String, &Curve)| row.0.clone())
+                    .each(
+                        curves.sizes(),
+                        |&size| count(size),
+                        Quantity::Share(2),
+                        |row, &size| {
+                            row.1.points.iter().find(|point| point.sentences == size).map(|point| point.dev)
+                        },
+                    );
+                page.table(columns.table(rows.chain(below)));
+            }
+            page.paragraph(
+                    "Numbers of sentences are those that cells learned from. ± is over seeds, and over draws where \
+                     `data.draw` is an axis and leaves sentences out; where each seed draws its own sentences it covers \
+                     both.",
                 );
-            page.table(columns.table(rows.chain(below)));
         }
-        page.paragraph(
-            "Numbers of sentences are those that cells learned from. ± is over seeds, and over draws where \
-             `data.draw` is an axis and leaves sentences out; where each seed draws its own sentences it covers \
-             both.",
-        );
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
         if self.all.is_empty() { Vec::new() } else { vec![self.figure(study)] }
     }
 
-    fn fields(&self, _: &Study) -> Fields {
-        Fields::default().with_some("learning_curves", &self.all)
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => Fields::default().with_some("learning_curves", &self.all),
+        }
     }
 }
 
@@ -79,10 +85,10 @@ impl LearningCurves {
         }
         Figure {
             path: "figures/learning_curve.svg",
-            title: "Dev accuracy by the number of train sentences",
+            title: dev_accuracy!(" by the number of train sentences"),
             theme: Theme::Learning,
             about: format!(
-                "Each line is a policy's mean dev accuracy over all {}, by how many sentences it learned from; \
+                "Each line is a policy's mean accuracy on dev over all {}, by how many sentences it learned from; \
                  grey lines are baselines on the same sentences.",
                 units(study).many
             ),
@@ -90,7 +96,7 @@ impl LearningCurves {
                 panels: self.all.iter().map(|curves| panel(study, curves)).collect(),
                 x_title: "train sentences",
                 x: XAxis::Sizes,
-                y_title: "dev accuracy, %",
+                y_title: DEV_AXIS,
                 y: YAxis::Shares,
                 spread: Spread::Whisker,
                 key: LineKey::Both,

@@ -13,7 +13,7 @@ use crate::study::outcomes::drawn_share;
 use crate::study::words::{banner, extras_name};
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Columns, Quantity};
-use crate::topic::Topic;
+use crate::topic::{Place, Topic};
 use crate::topics::sentences::counts::balance_words;
 use crate::topics::stages::capital;
 
@@ -44,16 +44,18 @@ pub fn data_tables(all: &[LearnedFrom<'_>]) -> String {
 }
 
 impl Topic for Data {
-    fn link(&self, study: &Study) -> Option<&'static str> {
-        let any = study.cells.iter().any(|view| view.done().is_some());
-        any.then_some("What was learned from: [data.md](data.md).")
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Caveats => page.items(own_sentences(study)),
+            Place::Link => page.items({
+                let any = study.cells.iter().any(|view| view.done().is_some());
+                any.then_some("What was learned from: [data.md](data.md).")
+            }),
+            _ => {}
+        }
     }
 
-    fn caveats(&self, study: &Study) -> Vec<String> {
-        own_sentences(study).into_iter().collect()
-    }
-
-    fn pages(&self, study: &Study) -> Vec<PageFile> {
+    fn pages(&self, study: &Study) -> Vec<PageFile<'_>> {
         let all = learned_from(study);
         if all.is_empty() {
             return Vec::new();
@@ -66,17 +68,8 @@ impl Topic for Data {
             path: "data.md",
             about: "what was learned from and scored, tag by tag, and what train lacks.".into(),
             page,
+            browser: None,
         }]
-    }
-
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let train = |view: &&CellView, get: fn(&SplitFacts) -> u64| {
-            view.done().map(|done| get(&done.result.facts().train))
-        };
-        Columns::default()
-            .column("train_sentences", Quantity::Count, move |view| train(view, |split| split.sentences))
-            .column("train_words", Quantity::Count, move |view| train(view, |split| split.words))
-            .column("train_subwords", Quantity::Count, move |view| train(view, |split| split.subwords))
     }
 }
 

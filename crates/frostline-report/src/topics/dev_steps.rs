@@ -11,9 +11,10 @@ use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
 use crate::study::panels::NAMED;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
-use crate::table::{Columns, DataFile, Quantity};
-use crate::topic::Topic;
+use crate::table::{Quantity, RowTable};
+use crate::topic::{Of, Place, Topic, TopicTable};
 use crate::topics::convergence::policy_lines;
 
 /// Dev within epochs, and early stopping.
@@ -28,26 +29,32 @@ struct DevStats {
 }
 
 impl Topic for DevSteps {
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        let stopped: Vec<&Group> =
-            study.groups_of(lang).filter(|group| stops(study, group).any(|epoch| epoch.is_some())).collect();
-        if stopped.is_empty() {
-            return;
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        if let Place::Language(lang) = place {
+            let stopped: Vec<&Group> = study
+                .groups_of(lang)
+                .filter(|group| stops(study, group).any(|epoch| epoch.is_some()))
+                .collect();
+            if stopped.is_empty() {
+                return;
+            }
+            page.section(3, "Cells that stopped early");
+            let columns = keys::of_group(study)
+                .column("Cells", Quantity::Count, |group: &&Group| stops(study, group).count() as u64)
+                .column("Stopped early", Quantity::Count, |group| {
+                    stops(study, group).flatten().count() as u64
+                })
+                .column("After epoch", Quantity::Text, |group| {
+                    let epochs: Vec<String> =
+                        stops(study, group).flatten().map(|epoch| epoch.to_string()).collect();
+                    epochs.join(", ")
+                });
+            page.table(columns.table(stopped));
+            page.paragraph(
+                    "`train.patience` ended these cells before `train.epochs`. Means of later epochs are over the cells that \
+                     were not stopped.",
+                );
         }
-        page.section(3, "Cells that stopped early");
-        let columns = keys::of_group(study)
-            .column("Cells", Quantity::Count, |group: &&Group| stops(study, group).count() as u64)
-            .column("Stopped early", Quantity::Count, |group| stops(study, group).flatten().count() as u64)
-            .column("After epoch", Quantity::Text, |group| {
-                let epochs: Vec<String> =
-                    stops(study, group).flatten().map(|epoch| epoch.to_string()).collect();
-                epochs.join(", ")
-            });
-        page.table(columns.table(stopped));
-        page.paragraph(
-            "`train.patience` ended these cells before `train.epochs`. Means of later epochs are over the cells that \
-             were not stopped.",
-        );
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -62,7 +69,7 @@ impl Topic for DevSteps {
         notes.extend(unnamed_note(&panels).map(Note::Text));
         vec![Figure {
             path: "figures/dev_steps.svg",
-            title: "Dev accuracy while learning",
+            title: dev_accuracy!(" while learning"),
             theme: Theme::Learning,
             about: "Each line is the mean over seeds, after every `eval.every_steps` steps.".into(),
             chart: Chart::Lines(Lines {
@@ -70,7 +77,7 @@ impl Topic for DevSteps {
                 panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
                 x_title: "optimiser step",
                 x: XAxis::From(0),
-                y_title: "dev accuracy, %",
+                y_title: DEV_AXIS,
                 y: YAxis::Shares,
                 spread: Spread::Nothing,
                 key: LineKey::Dashes,
@@ -81,33 +88,30 @@ impl Topic for DevSteps {
         }]
     }
 
-    fn cell_columns<'a>(&'a self, study: &'a Study) -> Columns<'a, &'a CellView> {
-        let any = study.groups.iter().any(|group| stops(study, group).any(|epoch| epoch.is_some()));
-        Columns::default().column_if(any, "stopped_early_after_epoch", Quantity::Count, |view: &&CellView| {
-            view.done().and_then(stopped).map(u64::from)
-        })
+    fn tables(&self, study: &Study) -> Vec<TopicTable> {
+        let tables = {
+            if !points(study).any(|_| true) {
+                return Vec::new();
+            }
+            let columns = keys::of_cell(study, |row: &(&CellView, &DevPoint)| row.0)
+                .column("epoch", Quantity::Count, |row| row.1.epoch)
+                .column("step", Quantity::Count, |row| row.1.step)
+                .column("dev_loss_nats", Quantity::Number(4, "nats"), |row| row.1.dev.loss_nats)
+                .column("dev_accuracy", Quantity::Share(2), |row| row.1.dev.accuracy());
+            vec![RowTable { name: "dev_steps", table: columns.table(points(study)) }]
+        };
+        tables.into_iter().map(TopicTable::Rows).collect()
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        if !points(study).any(|_| true) {
-            return Vec::new();
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => {
+                let curve = curve(study, group);
+                let stops: Vec<u32> = stops(study, group).flatten().collect();
+                Fields::default().with_some("dev_steps", &curve).with_some("stopped_early", &stops)
+            }
+            Of::Sweep => Fields::default(),
         }
-        let columns = keys::of_cell(study, |row: &(&CellView, &DevPoint)| row.0)
-            .column("epoch", Quantity::Count, |row| row.1.epoch)
-            .column("step", Quantity::Count, |row| row.1.step)
-            .column("dev_loss_nats", Quantity::Number(4, "nats"), |row| row.1.dev.loss_nats)
-            .column("dev_accuracy", Quantity::Share(2), |row| row.1.dev.accuracy());
-        vec![DataFile {
-            path: "dev_steps.csv",
-            about: "one row per cell and step after which dev was scored within epochs.".into(),
-            table: columns.table(points(study)),
-        }]
-    }
-
-    fn group_fields(&self, study: &Study, group: &Group) -> Fields {
-        let curve = curve(study, group);
-        let stops: Vec<u32> = stops(study, group).flatten().collect();
-        Fields::default().with_some("dev_steps", &curve).with_some("stopped_early", &stops)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Accuracy against the time that a step saves: the figure that a report shows first. It uses measured times where steps
 //! were timed in turns, and predicted ones otherwise.
 
-use crate::chart::{Across, Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
+use crate::chart::{Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
 use crate::number::listed;
 use crate::study::advice::SPLIT;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{BASELINE, Group, Panel, Study, baselines, distinct, named, panels, saved, unnamed_note};
 use crate::topic::Topic;
 
@@ -83,13 +84,13 @@ fn figure(study: &Study) -> Option<Figure> {
     let has_references = panels_drawn.iter().any(|panel| !panel.references.is_empty());
     let (title, x_title, step) = match source {
         Source::Measured => (
-            "Dev accuracy against the time saved, measured",
+            dev_accuracy!(" against the time saved, measured"),
             "time saved, % of a step of none",
             "A policy further right took less time for a training step, measured in turns with `none`; its horizontal line \
              is the 95 % interval.",
         ),
         Source::Predicted => (
-            "Dev accuracy against the time saved, predicted",
+            dev_accuracy!(" against the time saved, predicted"),
             "time saved, predicted, % of a step of none",
             "A policy further right is predicted to take less time for a training step. No steps were timed.",
         ),
@@ -107,12 +108,7 @@ fn figure(study: &Study) -> Option<Figure> {
         title,
         theme: Theme::First,
         about,
-        chart: Chart::Scatter(Scatter {
-            panels: panels_drawn,
-            across: Across::Saved,
-            x_title,
-            y_title: "dev accuracy, %",
-        }),
+        chart: Chart::Scatter(Scatter { panels: panels_drawn, x_title, y_title: DEV_AXIS }),
         notes: notes(study, source, &panels, is_judged),
         across: study.langs().len(),
     })
@@ -136,11 +132,11 @@ fn notes(study: &Study, source: Source, panels: &[Panel<'_>], is_judged: bool) -
         whisker.into(),
     ];
     if source == Source::Measured {
-        let time = match study.step_costs.compare_cpu_time() {
-            true => "processor time, since the machine was busy",
-            false => "time",
+        let saved = match study.step_costs.compare_cpu_time() {
+            true => "processor time saved, from steps in turns: the machine was busy.",
+            false => "time saved, from steps in turns.",
         };
-        notes.push(format!("Level whisker: 95 % interval of the {time} saved, from steps in turns.").into());
+        notes.push(format!("Level whisker: 95 % interval of the {saved}").into());
         notes.extend(untimed(study, panels).map(Note::Text));
     }
     notes.extend([Note::YAxis, Note::XAxis]);

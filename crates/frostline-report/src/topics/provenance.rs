@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Input, Inputs, MadeBy, Plan, Precision, Settings};
+use frostline_record::{Input, Inputs, MadeBy, Plan, Settings};
 use serde::Serialize;
 
 use crate::fields::Fields;
@@ -10,69 +10,67 @@ use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::study::cells::shown;
 use crate::study::hardware::Hardware;
-use crate::study::{CellView, Study, distinct};
+use crate::study::{Study, distinct};
 use crate::table::{Columns, Quantity};
-use crate::topic::Topic;
+use crate::topic::{Of, Place, Topic};
 
 /// Provenance.
 pub(crate) struct Provenance;
 
 impl Topic for Provenance {
-    fn caveats(&self, study: &Study) -> Vec<String> {
-        let said = |caveat: &&String| study.cells.iter().any(|view| view.cell.repeats_weights_caveat(caveat));
-        let caveats = study.sweep.plan.caveats.iter();
-        let mut points: Vec<String> = caveats.filter(|caveat| !said(caveat)).cloned().collect();
-        points.extend(own_settings(study));
-        points.extend(different_makers(study));
-        if study.strays > 0 {
-            points.push(format!(
-                "{} in the folder belong to no cell of this sweep and are left out.",
-                plural(study.strays, "record")
-            ));
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Caveats => page.items({
+                let said = |caveat: &&String| {
+                    study.cells.iter().any(|view| view.cell.repeats_weights_caveat(caveat))
+                };
+                let caveats = study.sweep.plan.caveats.iter();
+                let mut points: Vec<String> = caveats.filter(|caveat| !said(caveat)).cloned().collect();
+                points.extend(own_settings(study));
+                points.extend(different_makers(study));
+                if study.strays > 0 {
+                    points.push(format!(
+                        "{} in the folder belong to no cell of this sweep and are left out.",
+                        plural(study.strays, "record")
+                    ));
+                }
+                if study.sweep.plan.jobs > 1 {
+                    points.push(format!(
+                        "Up to {} cells ran at a time. They share one machine, so their times are longer and \
+                         noisier than those of one cell alone.",
+                        study.sweep.plan.jobs
+                    ));
+                }
+                points.push(
+                    "Times hold for this machine and this day only. Savings carry over better than seconds."
+                        .into(),
+                );
+                points
+            }),
+            Place::Appendix => {
+                settings(study, page);
+                inputs(study, page);
+                made_by(study, page);
+            }
+            _ => {}
         }
-        if study.sweep.plan.jobs > 1 {
-            points.push(format!(
-                "Up to {} cells ran at a time. They share one machine, so their times are longer and \
-                 noisier than those of one cell alone.",
-                study.sweep.plan.jobs
-            ));
+    }
+
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => {
+                let makers = study.makers();
+                let makers: Vec<Maker<'_>> =
+                    makers.into_iter().map(|(made_by, records)| Maker { records, made_by }).collect();
+                Fields::default()
+                    .with("made_by", &makers)
+                    .with("inputs", &inputs_of(study))
+                    .with("stray_records", &study.strays)
+                    .with("plan", &study.sweep.plan)
+                    .with("overrides", &study.sweep.overrides)
+            }
         }
-        points.push(
-            "Times hold for this machine and this day only. Savings carry over better than seconds.".into(),
-        );
-        points
-    }
-
-    fn appendix(&self, study: &Study, page: &mut Page) {
-        settings(study, page);
-        inputs(study, page);
-        made_by(study, page);
-    }
-
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let by = |view: &&'a CellView, get: fn(&MadeBy) -> &str| view.made_by().map(|by| get(by).to_string());
-        Columns::default()
-            .column("version", Quantity::Text, move |view| by(view, |by| &by.version))
-            .column("revision", Quantity::Text, move |view| by(view, |by| &by.revision))
-            .column("code", Quantity::Text, move |view| by(view, |by| &by.code))
-            .column("backend", Quantity::Text, move |view| by(view, |by| &by.backend))
-            .column("device", Quantity::Text, move |view| by(view, |by| &by.device))
-            .column("isa", Quantity::Text, move |view| by(view, |by| &by.isa))
-            .column("computed_in", Quantity::Text, |view| view.computed_in().map(Precision::name))
-            .column("threads", Quantity::Count, |view| view.made_by().map(|by| by.threads))
-            .column("node", Quantity::Text, move |view| by(view, |by| &by.node))
-    }
-
-    fn fields(&self, study: &Study) -> Fields {
-        let makers = study.makers();
-        let makers: Vec<Maker<'_>> =
-            makers.into_iter().map(|(made_by, records)| Maker { records, made_by }).collect();
-        Fields::default()
-            .with("made_by", &makers)
-            .with("inputs", &inputs_of(study))
-            .with("stray_records", &study.strays)
-            .with("plan", &study.sweep.plan)
-            .with("overrides", &study.sweep.overrides)
     }
 }
 

@@ -1,25 +1,35 @@
 //! Learning rates that a search found before the comparison: what was tried, what it scored, and what was chosen.
 
-use frostline_record::{Edge, FoundRate, RateSearch, RateTrial, Rung, ScoredOn};
+use frostline_record::{Edge, FoundRate, RateSearch, Rung, ScoredOn};
 use frostline_score::MeanStd;
 
 use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
 use crate::fields::Fields;
 use crate::number::count;
 use crate::page::Page;
-use crate::study::{CellView, Study, distinct};
-use crate::table::{Columns, DataFile, Quantity};
-use crate::topic::Topic;
+use crate::study::{Study, distinct};
+use crate::table::{Columns, Quantity};
+use crate::topic::{Of, Place, Topic};
 
 /// Learning rates that a search found.
 pub(crate) struct Rates;
 
 impl Topic for Rates {
-    fn summary(&self, study: &Study, page: &mut Page) {
-        let Some(search) = found(study) else { return };
-        page.section(2, "Learning rates");
-        page.table(rate_columns(study).table(&search.found));
-        page.paragraph(how_found(search));
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Summary => {
+                let Some(search) = found(study) else { return };
+                page.section(2, "Learning rates");
+                page.table(rate_columns(study).table(&search.found));
+                page.paragraph(how_found(search));
+            }
+            Place::Caveats => page.items({
+                let said = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
+                            plan's (see *Learning rates*), so that none is judged at another's.";
+                found(study).map(|_| said.to_string()).into_iter().collect::<Vec<String>>()
+            }),
+            _ => {}
+        }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -52,60 +62,15 @@ impl Topic for Rates {
         }]
     }
 
-    fn caveats(&self, study: &Study) -> Vec<String> {
-        let said = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
-                    plan's (see *Learning rates*), so that none is judged at another's.";
-        found(study).map(|_| said.to_string()).into_iter().collect()
-    }
-
-    fn cell_columns<'a>(&'a self, study: &'a Study) -> Columns<'a, &'a CellView> {
-        Columns::default().column_if(
-            found(study).is_some(),
-            "learning_rate",
-            Quantity::Number(8, ""),
-            |view: &&CellView| view.cell.settings.optimizer.lr,
-        )
-    }
-
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        let Some(search) = found(study) else { return Vec::new() };
-        let rows = search.found.iter().flat_map(|found| {
-            let rungs = found.rungs.iter().enumerate();
-            rungs.flat_map(move |(at, rung)| {
-                rung.trials.iter().map(move |trial| TrialRow { found, at, rung, trial })
-            })
-        });
-        let columns = Columns::default()
-            .column("policy", Quantity::Text, |row: &TrialRow<'_>| row.found.policy.to_string())
-            .column("langs", Quantity::Text, |row| langs(row.found))
-            .column("axes", Quantity::Text, |row| axes(row.found))
-            .column("rung", Quantity::Count, |row| row.at as u64 + 1)
-            .column("sentences", Quantity::Count, |row| row.rung.sentences)
-            .column("learning_rate", Quantity::Number(8, ""), |row| row.trial.lr)
-            .column("score", Quantity::Share(2), |row| row.trial.score)
-            .column("chosen", Quantity::Text, |row| row.trial.lr == row.found.lr)
-            .column("cells", Quantity::Text, |row| row.trial.cells.join(" "));
-        vec![DataFile {
-            path: "rates.csv",
-            about: "one row per learning rate that the search tried in a rung.".into(),
-            table: columns.table(rows),
-        }]
-    }
-
-    fn fields(&self, study: &Study) -> Fields {
-        match found(study) {
-            None => Fields::default(),
-            Some(search) => Fields::default().with("learning_rates", search),
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => match found(study) {
+                None => Fields::default(),
+                Some(search) => Fields::default().with("learning_rates", search),
+            },
         }
     }
-}
-
-/// A rate that was tried, with its rung and what it was tried for.
-struct TrialRow<'a> {
-    found: &'a FoundRate,
-    at: usize,
-    rung: &'a Rung,
-    trial: &'a RateTrial,
 }
 
 fn found(study: &Study) -> Option<&RateSearch> {

@@ -1,15 +1,13 @@
 //! Stages: what each learned, and what it changed.
 
-use frostline_record::StageOutcome;
-
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Theme, Tone};
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
-use crate::study::stages::{Scored, ScoredBy, StageChange, StageStats, TaskStats, value};
-use crate::study::{CellView, Done, Group, SPLITS, Study, distinct, panels};
-use crate::table::{Columns, DataFile, Quantity};
-use crate::topic::Topic;
+use crate::study::stages::{Scored, ScoredBy, StageChange, StageStats, TaskStats};
+use crate::study::{Group, SPLITS, Study, distinct, panels};
+use crate::table::{Columns, Quantity};
+use crate::topic::{Of, Place, Topic};
 use crate::topics::accuracy::seeds_note;
 
 /// Stages.
@@ -19,65 +17,28 @@ pub(crate) struct Stages;
 type StageRow<'a> = (&'a Group, &'a StageStats);
 
 impl Topic for Stages {
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        if !study.groups_of(lang).any(|group| group.stages.len() > 1) {
-            return;
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        if let Place::Language(lang) = place {
+            if !study.groups_of(lang).any(|group| group.stages.len() > 1) {
+                return;
+            }
+            page.section(3, "Stages");
+            learned(study, lang, page);
+            scores(study, lang, page);
+            changes(study, lang, page);
         }
-        page.section(3, "Stages");
-        learned(study, lang, page);
-        scores(study, lang, page);
-        changes(study, lang, page);
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
         if study.is_staged() { vec![figure(study)] } else { Vec::new() }
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        if !study.is_staged() {
-            return Vec::new();
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => Fields::default().with_some("stages", &group.stages),
+            Of::Sweep => Fields::default(),
         }
-        vec![DataFile {
-            path: "stages.csv",
-            about: "one row per cell and stage.".into(),
-            table: file_columns(study).table(file_rows(study)),
-        }]
     }
-
-    fn group_fields(&self, _: &Study, group: &Group) -> Fields {
-        Fields::default().with_some("stages", &group.stages)
-    }
-}
-
-/// A stage of a cell, with its place from 0.
-type CellStage<'a> = (&'a CellView, &'a Done, usize, &'a StageOutcome);
-
-fn file_rows(study: &Study) -> impl Iterator<Item = CellStage<'_>> {
-    let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
-    done.flat_map(|(view, done)| {
-        let stages = done.result.stages.iter().enumerate();
-        stages.map(move |(at, stage)| (view, done, at, stage))
-    })
-}
-
-fn file_columns(study: &Study) -> Columns<'_, CellStage<'_>> {
-    let score = |(_, done, _, stage): &CellStage<'_>, split: &str| {
-        let score = stage.tasks.get(&done.result.headline)?.scores.get(split)?;
-        Some(value(score))
-    };
-    keys::of_cell(study, |row: &CellStage<'_>| row.0)
-        .column("number", Quantity::Count, |row| row.2 + 1)
-        .column("stage", Quantity::Text, |row| row.3.name.clone())
-        .column("stage_policy", Quantity::Text, |row| row.3.policy.clone())
-        .column("total_parameters", Quantity::Count, |row| row.3.accounts.total)
-        .column("trainable_parameters", Quantity::Count, |row| row.3.accounts.trainable)
-        .column("epochs", Quantity::Count, |(_, done, at, _)| {
-            done.result.epochs.iter().filter(|epoch| epoch.stage as usize == at + 1).count()
-        })
-        .column("steps", Quantity::Count, |row| row.3.steps)
-        .column("selected_epoch", Quantity::Count, |row| row.3.selected_epoch)
-        .column("dev_score", Quantity::Share(2), move |row| score(row, "dev"))
-        .column("test_score", Quantity::Share(2), move |row| score(row, "test"))
 }
 
 fn rows<'a>(study: &'a Study, lang: &'a str) -> impl Iterator<Item = StageRow<'a>> {
@@ -233,7 +194,7 @@ fn figure(study: &Study) -> Figure {
         }
     }
     let mut notes: Vec<Note> = vec![
-        "Bar and number: mean score on dev after the stage. Thin line: 95 % Wilson interval of an \
+        "Mark and number: mean score on dev after the stage. Thin line: 95 % Wilson interval of an \
          accuracy at the size of dev."
             .into(),
     ];
@@ -246,9 +207,10 @@ fn figure(study: &Study) -> Figure {
         path: "figures/stages.svg",
         title: "Dev score after each stage",
         theme: Theme::Parts,
-        about: "Each bar is a policy's mean dev score after a stage, in the order of stages. The thick line \
+        about:
+            "Each mark is a policy's mean dev score after a stage, in the order of stages. The thick line \
                 at its end is one standard deviation over seeds."
-            .into(),
+                .into(),
         chart: Chart::Bars(Bars {
             lengths: Lengths::Groups,
             names: all.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),

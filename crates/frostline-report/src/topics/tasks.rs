@@ -9,8 +9,8 @@ use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
 use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats, learns, value};
 use crate::study::{CellView, Group, SPLITS, Study, distinct};
-use crate::table::{Columns, DataFile, Quantity, Value};
-use crate::topic::Topic;
+use crate::table::{Columns, Quantity, RowTable, Value};
+use crate::topic::{Place, Topic, TopicTable};
 use crate::topics::stages::{capital, change, relative, scored};
 
 /// Tasks.
@@ -20,28 +20,29 @@ pub(crate) struct Tasks;
 type TaskRow<'a> = (&'a Group, &'a StageStats, &'a TaskStats);
 
 impl Topic for Tasks {
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        let rows = rows(study, lang);
-        let several = |row: &TaskRow<'_>| row.1.tasks.len() > 1 || row.2.metric == ScoredBy::EntityF1;
-        if !rows.iter().any(several) {
-            return;
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        if let Place::Language(lang) = place {
+            let rows = rows(study, lang);
+            let several = |row: &TaskRow<'_>| row.1.tasks.len() > 1 || row.2.metric == ScoredBy::EntityF1;
+            if !rows.iter().any(several) {
+                return;
+            }
+            page.section(3, "Tasks");
+            scores(study, lang, &rows, page);
+            gains(study, &rows, page);
+            drift(study, &rows, page);
         }
-        page.section(3, "Tasks");
-        scores(study, lang, &rows, page);
-        gains(study, &rows, page);
-        drift(study, &rows, page);
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        // One stage of one task that tags words is told by the other files.
-        if study.groups.iter().all(|group| group.stages.is_empty()) {
-            return Vec::new();
-        }
-        vec![DataFile {
-            path: "tasks.csv",
-            about: "one row per cell, stage, task and scored split, with its counts.".into(),
-            table: file_columns(study).table(file_rows(study)),
-        }]
+    fn tables(&self, study: &Study) -> Vec<TopicTable> {
+        let tables = {
+            // One stage of one task that tags words is told by the other files.
+            if study.groups.iter().all(|group| group.stages.is_empty()) {
+                return Vec::new();
+            }
+            vec![RowTable { name: "tasks", table: file_columns(study).table(file_rows(study)) }]
+        };
+        tables.into_iter().map(TopicTable::Rows).collect()
     }
 }
 

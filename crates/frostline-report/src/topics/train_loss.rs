@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use frostline_record::LossPoint;
 use frostline_score::MeanStd;
 use serde::Serialize;
 
 use crate::chart::{Chart, Figure, LineKey, Lines, Note, Spread, Theme, XAxis, YAxis};
 use crate::fields::Fields;
-use crate::keys;
 use crate::study::panels::NAMED;
 use crate::study::words::{SENTENCES, units};
 use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
-use crate::table::{DataFile, Quantity};
-use crate::topic::Topic;
+use crate::topic::{Of, Topic};
 use crate::topics::convergence::policy_lines;
 
 /// Train loss.
@@ -66,23 +63,11 @@ impl Topic for TrainLoss {
         }]
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        let points = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
-        let points =
-            points.flat_map(|(view, done)| done.result.train_loss.iter().map(move |point| (view, point)));
-        let columns = keys::of_cell(study, |row: &(&CellView, &LossPoint)| row.0)
-            .column("step", Quantity::Count, |row| row.1.step)
-            .column("loss_nats", Quantity::Number(4, "nats"), |row| row.1.loss_nats)
-            .column("lr", Quantity::Number(6, ""), |row| row.1.lr);
-        vec![DataFile {
-            path: "train_loss.csv",
-            about: "one row per point of the train-loss curve.".into(),
-            table: columns.table(points),
-        }]
-    }
-
-    fn group_fields(&self, study: &Study, group: &Group) -> Fields {
-        Fields::default().with("train_loss", &curve(study, group))
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => Fields::default().with("train_loss", &curve(study, group)),
+            Of::Sweep => Fields::default(),
+        }
     }
 }
 

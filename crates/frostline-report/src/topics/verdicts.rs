@@ -9,8 +9,8 @@ use crate::study::verdicts::{PolicyVerdict, points};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{BASELINE, Group, SPLITS, Study, distinct};
 use crate::study::{described, saved};
-use crate::table::{Columns, DataFile, PaperTable, Quantity, Value};
-use crate::topic::{StudyRow, Topic};
+use crate::table::{Columns, PaperTable, Quantity, RowTable, Value};
+use crate::topic::{Of, Place, Topic, TopicTable};
 
 use frostline_score::{Judged, Verdict};
 
@@ -18,58 +18,58 @@ use frostline_score::{Judged, Verdict};
 pub(crate) struct Verdicts;
 
 impl Topic for Verdicts {
-    fn opening(&self, study: &Study) -> Vec<String> {
-        opening(study)
-    }
-
-    fn reading(&self, study: &Study) -> Vec<String> {
-        if !study.has_baseline() {
-            return Vec::new();
-        }
-        vec![format!(
-            "**better**, **worse**: the interval of the difference from `none` lies above or below 0. **equivalent**: it lies \
-             within {margin} of 0; a difference may be both, such as \"worse, within the margin\". **undecided**: none of \
-             these, which does not mean equal. The intervals of a language hold together: with a probability of 95 %, all of \
-             them contain their true difference. Policies are compared with the same seed on the same sentences. \
-             docs/statistics.md explains the rule.",
-            margin = points(study.margin())
-        )]
-    }
-
-    fn study_columns<'a>(&self, study: &'a Study) -> Columns<'a, StudyRow<'a>> {
-        let verdict = |row: &StudyRow<'a>| study.verdicts.get(row.group()?, SPLIT)?.judged();
-        Columns::default()
-            .optional("Verdict", Quantity::Text, move |row| verdict(row).map(|judged| judged.verdict.name()))
-    }
-
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        for split in SPLITS {
-            table(study, lang, split, page);
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Opening => page.items({
+                opening(study)
+            }),
+            Place::Reading => page.items({
+                if !study.has_baseline() {
+                    return;
+                }
+                vec![format!(
+                    "**better**, **worse**: the interval of the difference from `none` lies above or below 0. **equivalent**: it lies \
+                     within {margin} of 0; a difference may be both, such as \"worse, within the margin\". **undecided**: none of \
+                     these, which does not mean equal. The intervals of a language hold together: with a probability of 95 %, all of \
+                     them contain their true difference. Policies are compared with the same seed on the same sentences. \
+                     docs/statistics.md explains the rule.",
+                    margin = points(study.margin())
+                )]
+            }),
+            Place::Language(lang) => {
+                for split in SPLITS {
+                    table(study, lang, split, page);
+                }
+            }
+            _ => {}
         }
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        file(study).into_iter().collect()
+    fn tables(&self, study: &Study) -> Vec<TopicTable> {
+        let tables: Vec<RowTable> = { file(study).into_iter().collect() };
+        let paper_tables = { if study.advice.is_empty() { Vec::new() } else { vec![advised(study)] } };
+        tables
+            .into_iter()
+            .map(TopicTable::Rows)
+            .chain(paper_tables.into_iter().map(TopicTable::Paper))
+            .collect()
     }
 
-    fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
-        if study.advice.is_empty() { Vec::new() } else { vec![advised(study)] }
-    }
-
-    fn group_fields(&self, study: &Study, group: &Group) -> Fields {
-        let verdict = |fields: Fields, split: &str| match study.verdicts.get(group, split) {
-            Some(row) => fields.with(&format!("{split}_verdict"), row),
-            None => fields,
-        };
-        let standing = study.standing(group);
-        let fields = Fields::default()
-            .with("step_cost", &standing.map(|standing| standing.step_cost))
-            .with("on_pareto_front", &standing.and_then(|standing| standing.on_front));
-        SPLITS.into_iter().fold(fields, verdict)
-    }
-
-    fn fields(&self, study: &Study) -> Fields {
-        Fields::default().with_some("advice", &study.advice)
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => {
+                let verdict = |fields: Fields, split: &str| match study.verdicts.get(group, split) {
+                    Some(row) => fields.with(&format!("{split}_verdict"), row),
+                    None => fields,
+                };
+                let standing = study.standing(group);
+                let fields = Fields::default()
+                    .with("step_cost", &standing.map(|standing| standing.step_cost))
+                    .with("on_pareto_front", &standing.and_then(|standing| standing.on_front));
+                SPLITS.into_iter().fold(fields, verdict)
+            }
+            Of::Sweep => Fields::default().with_some("advice", &study.advice),
+        }
     }
 }
 
@@ -355,8 +355,8 @@ const COSTS: &str = "**Time saved** is the share of the time of a step of `none`
      policy is at least as cheap and shown to score more, by the intervals of both. Predictions are shown here, also where \
      steps were timed, since they do not depend on the machine's other work; what was measured is listed under \"What a step costs\".";
 
-/// `verdicts.csv`.
-fn file(study: &Study) -> Option<DataFile> {
+/// Differences with their verdicts, for programs.
+fn file(study: &Study) -> Option<RowTable> {
     let own = study.verdicts.rows.iter().map(|row| (study.metric(), row));
     let macro_f1 = study.verdicts.macro_f1.iter().map(|row| ("macro F1", row));
     let rows: Vec<(&'static str, &PolicyVerdict)> =
@@ -388,11 +388,5 @@ fn file(study: &Study) -> Option<DataFile> {
         .column("sentences_needed", Quantity::Count, |(_, row)| {
             row.judged().and_then(|found| found.needed?.sentences)
         });
-    Some(DataFile {
-        path: "verdicts.csv",
-        about:
-            "one row per policy, score and split: its difference from `none`, with interval, p-value and verdict."
-                .into(),
-        table: columns.table(rows),
-    })
+    Some(RowTable { name: "verdicts", table: columns.table(rows) })
 }

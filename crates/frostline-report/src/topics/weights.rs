@@ -3,25 +3,33 @@
 use serde::Serialize;
 
 use crate::fields::Fields;
+use crate::page::Page;
 use crate::study::{CellView, Study, distinct};
-use crate::topic::Topic;
+use crate::topic::{Of, Place, Topic};
 
 /// Caveats about weights.
 pub(crate) struct Weights;
 
 impl Topic for Weights {
-    fn caveats(&self, study: &Study) -> Vec<String> {
-        let found = found(study);
-        let all = study.cells.iter().all(|view| caveat(view).is_some());
-        let one = |found: Found<'_>| match all {
-            true => format!("**{}**: {}", found.encoder, found.caveat),
-            false => format!("**{}**, in some of the cells: {}", found.encoder, found.caveat),
-        };
-        found.into_iter().map(one).collect()
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        if place == Place::Caveats {
+            page.items({
+                let found = found(study);
+                let all = study.cells.iter().all(|view| caveat(view).is_some());
+                let one = |found: Found<'_>| match all {
+                    true => format!("**{}**: {}", found.encoder, found.caveat),
+                    false => format!("**{}**, in some of the cells: {}", found.encoder, found.caveat),
+                };
+                found.into_iter().map(one).collect::<Vec<String>>()
+            });
+        }
     }
 
-    fn fields(&self, study: &Study) -> Fields {
-        Fields::default().with_some("weights_caveats", &found(study))
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => Fields::default().with_some("weights_caveats", &found(study)),
+        }
     }
 }
 

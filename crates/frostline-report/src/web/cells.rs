@@ -4,14 +4,15 @@ use crate::keys;
 use crate::number::fixed;
 use crate::page::Page;
 use crate::study::hardware::Hardware;
+use crate::study::words::dev_accuracy;
 use crate::study::{CellView, Done, State, Study};
-use crate::table::{Columns, DataFile, Quantity, Table};
+use crate::table::{Columns, Quantity, Table};
 use crate::web::chapter::Chapter;
 
 use frostline_record::{Load, MadeBy, Timing};
 
-/// The chapter: a table of what is asked most, and all of `cells.csv`.
-pub(super) fn chapter(study: &Study, tables: &[DataFile]) -> Chapter {
+/// The chapter: a table of what is asked most.
+pub(super) fn chapter(study: &Study) -> Chapter {
     let mut page = Page::default();
     page.paragraph(
         "A cell is one full setting of the experiment. Settings that it shares with all others stand under \
@@ -19,11 +20,7 @@ pub(super) fn chapter(study: &Study, tables: &[DataFile]) -> Chapter {
          and the loss on the way. What its worker wrote is the end of the error of a cell that failed, and lies in `workers/`.",
     );
     page.table(table(study));
-    if let Some(all) = tables.iter().find(|file| file.path == "cells.csv") {
-        page.section(2, "All columns of `cells.csv`");
-        page.table(all.table.clone());
-    }
-    Chapter::new("cells", "Every cell", page).folded(&[2], false)
+    Chapter::new("cells", "Every cell", page)
 }
 
 fn table(study: &Study) -> Table {
@@ -39,7 +36,7 @@ fn table(study: &Study) -> Table {
         .column("Frozen", Quantity::Text, |view| view.cell.settings.policy.to_string())
         .and(keys::axes(study, |view: &&CellView| &view.extras))
         .column("Seed", Quantity::Text, |view| view.cell.settings.seed.to_string())
-        .optional("Dev accuracy", Quantity::Percent(2), score("dev"))
+        .optional(dev_accuracy!(""), Quantity::Percent(2), score("dev"))
         .optional("Test accuracy", Quantity::Percent(2), score("test"))
         .optional("Steps", Quantity::Count, |view| view.done().map(|done| done.result.steps))
         .optional("Selected epoch", Quantity::Count, |view| view.done().map(selected))

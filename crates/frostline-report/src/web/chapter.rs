@@ -1,15 +1,13 @@
 //! What the page is made of.
 
 use crate::browser::Browser;
-use crate::chart::Figure;
 use crate::page::Page;
+use crate::render::svg::Drawn;
 use crate::table::Table;
 
 /// The whole page.
 pub(crate) struct WebPage<'a> {
     pub name: String,
-    /// The file beside the page that holds its tables without a script.
-    pub plain: &'static str,
     /// What every output of a synthetic plan says, in few words and whole.
     pub banner: Option<[&'static str; 2]>,
     /// Which encoder learned from how much, and what the plan says of itself.
@@ -28,7 +26,8 @@ pub(crate) struct WebPage<'a> {
     /// Policies in the plan's order: all figures and tables can leave some out.
     pub policies: Vec<&'a str>,
     pub chapters: Vec<Chapter>,
-    pub figures: Vec<Figure>,
+    /// All figures, with how they were drawn.
+    pub figures: &'a [Drawn],
     pub browser: Option<&'a Browser>,
 }
 

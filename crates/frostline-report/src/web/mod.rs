@@ -5,11 +5,10 @@
 //!
 //! `crates/frostline-report/src/web/` puts the blocks and figures that topics declare into the chapters of
 //! `index.html`: a new figure only names its `Theme` (`Theme::First` puts it next to the first table, in
-//! `report.md` too), a new page of a topic becomes a chapter by itself. `src/render/html/` writes them, tables and
-//! figures as data (`tables.rs`, `figures.rs`). `assets/` has the style sheet and the script, one file per concern:
-//! a chart of a new kind is an entry of `PAINTERS` there. Text from files is only ever made a text node. `cargo
-//! xtask ci --only browser` uses the page in Chromium (`tests/browser/check.py`), where what a reader can do is
-//! checked.
+//! `report.md` too), a new page of a topic becomes a chapter by itself. `src/render/html/` writes them; figures are
+//! those of `src/render/svg/`. `assets/` has the style sheet and the script, without which the page is complete.
+//! `cargo xtask ci --only browser` uses the page in Chromium (`tests/browser/check.py`), where what a reader can do
+//! is checked.
 
 mod cells;
 mod chapter;
@@ -18,45 +17,43 @@ mod reproduce;
 mod result;
 
 use crate::browser::Browser;
-use crate::chart::{Figure, Theme};
+use crate::chart::Theme;
 use crate::front::{self, Topics};
 use crate::page::{Block, Page, PageFile};
+use crate::render::svg::Drawn;
 use crate::study::words::{SYNTHETIC, SYNTHETIC_SHORT};
 use crate::study::{Study, described, words};
-use crate::table::DataFile;
+use crate::topic::Place;
 
 pub(crate) use chapter::{Chapter, WebPage};
 
-/// The page of a study. `pages` are those of topics, `tables` the CSV files, `files` what lies beside the page.
+/// The page of a study. `pages` are those of topics, `figures` all figures, `files` what lies beside the page.
 pub(crate) fn page<'a>(
     study: &'a Study,
     topics: &'a Topics,
-    pages: &[PageFile],
-    tables: &[DataFile],
+    pages: &[PageFile<'a>],
+    figures: &'a [Drawn],
     files: &[(&'static str, String)],
 ) -> WebPage<'a> {
     let plan = &study.sweep.plan;
-    let figures: Vec<Figure> = topics.iter().flat_map(|topic| topic.figures(study)).collect();
-    let browser = topics.iter().find_map(|topic| topic.browser());
-    let mut chapters = vec![result::chapter(study, topics, &figures)];
+    let browser = pages.iter().find_map(|file| file.browser);
+    let mut chapters = vec![result::chapter(study, topics, figures)];
     for (theme, id, title) in THEMES {
-        chapters.push(of_theme(study, &figures, theme, id, title));
+        chapters.push(of_theme(study, figures, theme, id, title));
     }
-    let (errors, others): (Vec<&PageFile>, Vec<&PageFile>) =
+    let (errors, others): (Vec<&PageFile<'_>>, Vec<&PageFile<'_>>) =
         pages.iter().partition(|file| file.path == ERRORS);
     chapters.extend(errors.into_iter().map(of_file));
     chapters.push(sentences(browser));
     chapters.push(languages(study, topics));
     chapters.extend(others.into_iter().map(of_file));
     chapters.push(keep_in_mind(study, topics));
-    chapters.push(cells::chapter(study, tables));
+    chapters.push(cells::chapter(study));
     chapters.push(reproduce::chapter(study, topics, files));
     chapters.retain(|chapter| !chapter.is_empty());
     let (findings, more) = front::findings(study, topics);
-    let on_pages = topics.iter().flat_map(|topic| topic.page_figures(study));
     WebPage {
         name: plan.name.to_string(),
-        plain: "report.md",
         banner: study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]),
         about: described::about(study),
         asked: front::asked(study),
@@ -67,7 +64,7 @@ pub(crate) fn page<'a>(
         more,
         policies: study.policies(),
         chapters,
-        figures: figures.into_iter().chain(on_pages).collect(),
+        figures,
         browser,
     }
 }
@@ -77,15 +74,15 @@ const ERRORS: &str = "errors.md";
 
 /// Chapters that are made of figures.
 const THEMES: [(Theme, &str, &str); 4] = [
-    (Theme::Accuracy, "accuracy", "Accuracy, and how much learns"),
+    (Theme::Accuracy, "accuracy", "Accuracy"),
     (Theme::Learning, "convergence", "Convergence"),
     (Theme::Time, "time", "Time saved, predicted and measured"),
     (Theme::Parts, "parts", "Blocks and stages"),
 ];
 
-fn of_theme(study: &Study, figures: &[Figure], theme: Theme, id: &str, title: &str) -> Chapter {
+fn of_theme(study: &Study, figures: &[Drawn], theme: Theme, id: &str, title: &str) -> Chapter {
     let mut page = Page::default();
-    front::figures_of(figures.iter().filter(|figure| figure.theme == theme), &mut page);
+    front::figures_of(figures, |other| other == theme, &mut page);
     if theme == Theme::Time {
         result::speed(study, &mut page);
     }
@@ -93,7 +90,7 @@ fn of_theme(study: &Study, figures: &[Figure], theme: Theme, id: &str, title: &s
 }
 
 /// A page as a chapter: its first heading is the chapter's title, and its banner stands at the top of all.
-fn of_file(file: &PageFile) -> Chapter {
+fn of_file(file: &PageFile<'_>) -> Chapter {
     let mut blocks = file.page.blocks.clone();
     let mut title = file.path.to_string();
     if let Some(Block::Heading(1, first)) = blocks.first() {
@@ -134,7 +131,7 @@ fn languages(study: &Study, topics: &Topics) -> Chapter {
     let mut page = Page::default();
     for lang in study.langs() {
         page.section(2, study.lang_title(lang));
-        topics.iter().for_each(|topic| topic.language(study, lang, &mut page));
+        front::prose(topics, study, Place::Language(lang), &mut page);
     }
     Chapter::new("languages", "All tables, language by language", page).folded(&[2], false)
 }

@@ -7,6 +7,7 @@ use frostline_record::{Bits, MadeBy, Plan, shortened};
 use crate::front::{self, Topics};
 use crate::page::Page;
 use crate::study::{Study, distinct};
+use crate::topic::Place;
 use crate::web::chapter::Chapter;
 
 /// The chapter.
@@ -22,7 +23,7 @@ pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, St
     page.code("sh", commands(study));
     page.section(2, "The plan, with what was set on the command line");
     page.code("toml", plan(&study.sweep.plan));
-    topics.iter().for_each(|topic| topic.appendix(study, &mut page));
+    front::prose(topics, study, Place::Appendix, &mut page);
     front::list_of_files(files, &mut page);
     Chapter::new("reproduce", "How to reproduce it", page).folded(&[2], false)
 }

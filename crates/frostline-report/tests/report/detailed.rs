@@ -9,8 +9,7 @@ use crate::stories::{Files, Place, Reached, records, sweep};
 use crate::{keep, text};
 
 fn report(sweep: &Sweep, records: &[Record], predictions: &Files) -> Report {
-    let report = Report::new(sweep, records);
-    report.with_predictions(|_, file| predictions.get(&file.sha256).cloned())
+    Report::new(sweep, records, &[], Some(&mut |_, file| predictions.get(&file.sha256).cloned()))
 }
 
 fn files(scenario: &str, sweep: &Sweep, records: &[Record], predictions: &Files) -> Vec<ReportFile> {
@@ -157,8 +156,7 @@ fn stages_of_a_sentence_task() {
     let files = files("sentiment", &sweep, &records, &predictions);
     insta::assert_snapshot!("sentiment_report", text(&files, "report.md"));
     insta::assert_snapshot!("sentiment_published", text(&files, "published.md"));
-    insta::assert_snapshot!("sentiment_stages_csv", text(&files, "stages.csv"));
-    insta::assert_snapshot!("sentiment_tasks_csv", text(&files, "tasks.csv"));
+    insta::assert_snapshot!("sentiment_tasks_csv", &crate::table(&files, "tasks"));
     insta::assert_snapshot!("sentiment_stages_svg", text(&files, "figures/stages.svg"));
     let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
     let found = json["sentence_tasks"].as_array().expect("tasks");
@@ -251,7 +249,7 @@ fn a_stage_is_judged_as_a_policy_would_be() {
 #[test]
 fn predictions_that_are_missing_or_changed_are_told() {
     let (sweep, records, mut predictions) = sentiment();
-    let plain = Report::new(&sweep, &records).files().expect("a report");
+    let plain = Report::new(&sweep, &records, &[], None).files().expect("a report");
     assert!(text(&plain, "report.md").contains("No stored predictions were read for this task"));
     let shown = between(text(&plain, "report.md"), "### Sentences: label", "\n### ");
     assert!(!shown.contains("Macro F1 % |") && shown.contains("95 % interval"), "{shown}");
@@ -275,7 +273,7 @@ fn tasks_drift_while_others_are_learned() {
     insta::assert_snapshot!("forgetting_section", between(page, "### Stages", "### Where the time goes"));
     insta::assert_snapshot!("forgetting_claims", text(&files, "claims.md"));
     insta::assert_snapshot!("forgetting_stages_svg", text(&files, "figures/stages.svg"));
-    let tasks = text(&files, "tasks.csv");
+    let tasks = &crate::table(&files, "tasks");
     assert_eq!(tasks.lines().count(), 1 + 15 * 2 * 3);
     assert!(tasks.contains(",target,en,words,false,dev,accuracy,"), "{tasks}");
     assert!(tasks.contains(",source,ner,words,true,dev,entity_f1,"), "{tasks}");
@@ -296,10 +294,9 @@ fn what_thaws_is_shown_epoch_by_epoch() {
         "thawing_section",
         between(page, "### Trainable parameters in each", "### Where")
     );
-    let epochs = text(&files, "epochs.csv");
-    assert!(epochs.lines().next().expect("a head").ends_with(",eval_ms,stage,trainable_parameters"));
-    assert!(epochs.contains(",train,201000\n"), "{epochs}");
-    assert!(!files.iter().any(|file| file.path == "stages.csv" || file.path == "tasks.csv"));
+    assert!(text(&files, "results.csv").contains(",201000,"));
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    assert!(json["tables"].get("tasks").is_none());
 }
 
 #[test]
@@ -314,7 +311,7 @@ fn claims_are_judged_by_paired_differences() {
     // One seed decides nothing.
     let cells: Vec<_> = sweep.cells.iter().filter(|cell| cell.settings.seed == 42).cloned().collect();
     let one = Sweep { cells, ..sweep };
-    let files = Report::new(&one, &records).files().expect("a report");
+    let files = Report::new(&one, &records, &[], None).files().expect("a report");
     let page = text(&files, "claims.md");
     assert!(!page.contains("**Supported") && page.contains("**Not decided.**"), "{page}");
 }
@@ -337,7 +334,7 @@ fn an_axis_may_have_the_empty_value() {
     let files = files("genres", &sweep, &records, &predictions);
     insta::assert_snapshot!("genres_claims", text(&files, "claims.md"));
     assert!(text(&files, "report.md").contains("| none    | \"\""), "{}", text(&files, "report.md"));
-    assert!(text(&files, "cells.csv").contains(",en,none,42,,"), "{}", text(&files, "cells.csv"));
+    assert_eq!(crate::cells(&files)[0]["setting_data_leave_out"], "");
     let published = text(&files, "published.md");
     assert!(published.contains("genre left out of train: study none, here none or reviews"), "{published}");
 }
@@ -494,16 +491,17 @@ fn everything_frozen_saves_all_and_learns_nothing() {
             made_by: records[0].made_by.clone(),
         })
         .collect();
-    let report = Report::timed(&sweep, &records, &times);
     let files =
-        report.with_predictions(|_, file| predictions.get(&file.sha256).cloned()).files().expect("a report");
+        Report::new(&sweep, &records, &times, Some(&mut |_, file| predictions.get(&file.sha256).cloned()))
+            .files()
+            .expect("a report");
     let costs = between(text(&files, "report.md"), "### What a step costs", "\n## ");
     let of =
         |policy: &str| costs.lines().find(|line| line.starts_with(&format!("| {policy} "))).expect("a row");
     assert!(of("head-only").contains("70.0"), "{costs}");
     assert!(of("head-only+heads").contains("| 100, nothing learned |"), "{costs}");
     // Cell, status, language, policy, seed, number, stage, task, unit, learned.
-    let tasks = text(&files, "tasks.csv");
+    let tasks = &crate::table(&files, "tasks");
     let learned = |policy: &str| {
         let rows = tasks.lines().filter(|line| line.contains(&format!(",{policy},")));
         rows.map(|row| row.contains("s,true,dev,")).collect::<Vec<_>>()

@@ -35,7 +35,7 @@ fn figures() -> Vec<(String, String)> {
     for (name, langs, sweep) in &sweeps {
         let records = records(sweep, langs);
         for (state, records) in [("", &records[..]), (", no record", &[])] {
-            let files = Report::new(sweep, records).files().expect("a report");
+            let files = Report::new(sweep, records, &[], None).files().expect("a report");
             keep(&format!("figures-{}{state}", name.replace(' ', "-")), &files);
             for file in files {
                 if file.path.ends_with(".svg") {
@@ -46,9 +46,9 @@ fn figures() -> Vec<(String, String)> {
         }
     }
     // Dev beside test where test was scored.
-    assert_eq!(figures.len(), 56);
+    assert_eq!(figures.len(), 36);
     for (name, (sweep, records, _)) in [("sentiment", sentiment()), ("forgetting", forgetting())] {
-        let files = Report::new(&sweep, &records).files().expect("a report");
+        let files = Report::new(&sweep, &records, &[], None).files().expect("a report");
         keep(&format!("figures-{name}"), &files);
         for file in files {
             if file.path.ends_with(".svg") {
@@ -57,11 +57,11 @@ fn figures() -> Vec<(String, String)> {
             }
         }
     }
-    assert_eq!(figures.len(), 56 + 7 + 6);
+    assert_eq!(figures.len(), 36 + 5 + 4);
     // Those of errors, which only predictions give.
     for (name, (sweep, records, predictions)) in [("six words", six_words()), ("many policies", many(2))] {
-        let report = Report::new(&sweep, &records);
-        let report = report.with_predictions(|_, file| predictions.get(&file.sha256).cloned());
+        let report =
+            Report::new(&sweep, &records, &[], Some(&mut |_, file| predictions.get(&file.sha256).cloned()));
         let files = report.files().expect("a report");
         keep(&format!("figures-{}", name.replace(' ', "-")), &files);
         let found = files.into_iter();
@@ -73,16 +73,16 @@ fn figures() -> Vec<(String, String)> {
             }),
         );
     }
-    assert_eq!(figures.len(), 56 + 7 + 6 + 4);
+    assert_eq!(figures.len(), 36 + 5 + 4 + 4);
     let (sweep, records) = watched_and_searched();
-    let files = Report::new(&sweep, &records).files().expect("a report");
+    let files = Report::new(&sweep, &records, &[], None).files().expect("a report");
     keep("figures-watched", &files);
     let found = files.into_iter();
     let found = found.filter(|file| ["figures/dev_steps.svg", "figures/rates.svg"].contains(&&*file.path));
     figures.extend(
         found.map(|file| (format!("watched: {}", file.path), String::from_utf8(file.bytes).expect("UTF-8"))),
     );
-    assert_eq!(figures.len(), 56 + 7 + 6 + 4 + 2);
+    assert_eq!(figures.len(), 36 + 5 + 4 + 4 + 2);
     figures
 }
 
@@ -91,14 +91,15 @@ fn texts(svg: &roxmltree::Document) -> Vec<(String, Rect)> {
     let nodes = svg.descendants().filter(|node| node.has_tag_name("text"));
     nodes
         .map(|node| {
+            // Most text has the size that the whole figure names.
             let number = |name: &str| -> f64 {
-                let value = node.attribute(name).expect("a place and a size");
-                value.parse().expect("a number")
+                let value = node.ancestors().find_map(|one| one.attribute(name));
+                value.expect("a place and a size").parse().expect("a number")
             };
             let text = node.text().expect("words").to_string();
             let (x, y, size) = (number("x"), number("y"), number("font-size"));
             let width = text.chars().count() as f64 * size * 0.5;
-            let left = match node.attribute("text-anchor") {
+            let left = match node.ancestors().find_map(|one| one.attribute("text-anchor")) {
                 None => x,
                 Some("middle") => x - width / 2.0,
                 Some("end") => x - width,

@@ -42,8 +42,11 @@ fn baselines_stand_below_the_policies() {
     insta::assert_snapshot!("baselines_result", &page[start..page.find("## en").expect("a language")]);
     let study = &page[page.find("## en").expect("a language")..];
     insta::assert_snapshot!("baselines_study", &study[..study.find("###").expect("a section")]);
-    insta::assert_snapshot!("baselines_csv", text(&files, "baselines.csv"));
-    insta::assert_snapshot!("baselines_terminal", Report::new(&sweep, &records).terminal_table(100));
+    insta::assert_snapshot!("baselines_csv", &crate::table(&files, "baselines"));
+    insta::assert_snapshot!(
+        "baselines_terminal",
+        Report::new(&sweep, &records, &[], None).terminal_table(100)
+    );
     let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
     assert_eq!(json["baselines"].as_array().expect("baselines").len(), 4);
     assert!(text(&files, "figures/accuracy.svg").contains("logistic probe: 92.22"), "a reference line");
@@ -77,7 +80,7 @@ fn a_probe_that_did_not_converge_is_told_and_axes_without_effect_are_any() {
     let caveat = "- The logistic probe was fitted to what `wgpu` computed.";
     assert!(!page.contains("The logistic probe was fitted"), "{page}");
     records[0].made_by.backend = "wgpu".into();
-    let on_gpu = Report::new(&sweep, &records).files().expect("a report");
+    let on_gpu = Report::new(&sweep, &records, &[], None).files().expect("a report");
     assert!(text(&on_gpu, "report.md").contains(caveat), "{}", text(&on_gpu, "report.md"));
     records[0].made_by.backend = "flex".into();
     let rows = page.lines().filter(|line| line.contains("| *logistic probe*"));
@@ -91,7 +94,7 @@ fn a_probe_that_did_not_converge_is_told_and_axes_without_effect_are_any() {
     with_baselines(&mut records, |record| {
         [record.result.as_ref().expect("a result").scores()["dev"].words * 912 / 1000; 2]
     });
-    let page = Report::new(&sweep, &records).files().expect("a report");
+    let page = Report::new(&sweep, &records, &[], None).files().expect("a report");
     let page = text(&page, "report.md");
     assert!(
         page.contains("- **en**: `all` with optimizer.lr = 2e-5 lies below the most frequent tag (91.2"),
@@ -220,9 +223,10 @@ fn predictions(right: u64) -> String {
     text
 }
 
-/// The rows of blocks in `blocks.csv`, as numbers by column.
-fn blocks(csv: &str) -> Vec<Vec<String>> {
-    csv.lines().skip(1).map(|line| line.split(',').map(String::from).collect()).collect()
+/// What blocks are worth, as `report.json` has it; nothing if none has a worth.
+fn blocks(files: &[frostline_report::ReportFile]) -> Vec<serde_json::Value> {
+    let json: serde_json::Value = serde_json::from_str(text(files, "report.json")).expect("JSON");
+    json["blocks"].as_array().cloned().unwrap_or_default()
 }
 
 #[test]
@@ -236,17 +240,17 @@ fn blocks_are_worth_what_they_cost_with_an_error_over_seeds() {
     };
     insta::assert_snapshot!("subsets_table", section("### Which blocks matter"));
     insta::assert_snapshot!("best_sets", section("### The best set of each size"));
-    let rows = blocks(text(&files, "blocks.csv"));
+    let rows = blocks(&files);
     // The two that cost more together share that; block 0 costs 4 words more in the mean seed.
     let expected = [34.0, 10.0, 80.0, 220.0];
     for (row, words) in rows.iter().zip(expected) {
-        let loss: f64 = row[3].parse().expect("a loss");
+        let loss = row["shapley_loss"].as_f64().expect("a loss");
         assert!((loss - words / WORDS as f64).abs() < 1e-12, "{row:?}");
     }
     // Block 0 costs 30, 34 and 38 words: a standard error of 4 / √3.
-    let error: f64 = rows[0][4].parse().expect("an error");
+    let error = rows[0]["standard_error"].as_f64().expect("an error");
     assert!((error - 4.0 / 3.0_f64.sqrt() / WORDS as f64).abs() < 1e-12, "{error}");
-    assert_eq!((rows[0][7].as_str(), rows[0][10].as_str()), ("seeds", "3"));
+    assert_eq!((&rows[0]["error_over"], &rows[0]["seeds"]), (&"seeds".into(), &3.into()));
     for figure in ["figures/blocks.svg", "figures/subsets.svg"] {
         assert!(text(&files, figure).contains("block 3"));
     }
@@ -262,25 +266,25 @@ fn one_seed_takes_its_error_from_the_sentences() {
         let task = result.stages[0].tasks.get_mut("upos").expect("the task");
         task.scores.get_mut("dev").expect("a score").sentences = WORDS / 10;
     }
-    let by_cell = |cell: &Cell, _: &StoredFile| {
+    let mut by_cell = |cell: &Cell, _: &StoredFile| {
         let record = records.iter().find(|record| record.cell.id == cell.id)?;
         Some(predictions(record.result.as_ref()?.scores()["dev"].correct))
     };
-    let files = Report::new(&sweep, &records).with_predictions(by_cell).files().expect("a report");
+    let files = Report::new(&sweep, &records, &[], Some(&mut by_cell)).files().expect("a report");
     keep("subsets-alone", &files);
-    let rows = blocks(text(&files, "blocks.csv"));
-    assert!(
-        rows.iter().all(|row| row[7] == "sentences" && row[4].parse::<f64>().is_ok_and(|e| e > 0.0)),
-        "{rows:?}"
-    );
+    let rows = blocks(&files);
+    let of_sentences = |row: &serde_json::Value| {
+        row["error_over"] == "sentences" && row["standard_error"].as_f64().is_some_and(|error| error > 0.0)
+    };
+    assert!(!rows.is_empty() && rows.iter().all(of_sentences), "{rows:?}");
     let page = text(&files, "report.md");
     assert!(page.contains("The interval is that of drawing other dev sentences"), "{page}");
 
-    let files = Report::new(&sweep, &records).with_predictions(|_, _| None).files().expect("a report");
+    let files = Report::new(&sweep, &records, &[], Some(&mut |_, _| None)).files().expect("a report");
     keep("subsets-unread", &files);
     let page = text(&files, "report.md");
     assert!(page.contains("No error could be told from the predictions: en-none-s42-"), "{page}");
-    assert!(blocks(text(&files, "blocks.csv")).iter().all(|row| row[4].is_empty()));
+    assert!(blocks(&files).iter().all(|row| row["standard_error"].is_null()));
 }
 
 #[test]
@@ -290,16 +294,13 @@ fn a_set_that_is_missing_leaves_blocks_without_a_worth() {
         |record: &Record| record.cell.settings.policy == "blocks-1.2" && record.cell.settings.seed == 43;
     records.retain(|record| !none(record));
     let rows = |records: &[Record]| {
-        let files = Report::new(&sweep, records).files().expect("a report");
-        files
-            .iter()
-            .find(|file| file.path == "blocks.csv")
-            .map(|file| String::from_utf8_lossy(&file.bytes).into_owned())
+        let files = Report::new(&sweep, records, &[], None).files().expect("a report");
+        blocks(&files)
     };
-    let rows_of_one = rows(&records).expect("the other seed is whole");
-    assert!(blocks(&rows_of_one).iter().all(|row| row[10] == "1"), "{rows_of_one}");
+    let of_one = rows(&records);
+    assert!(!of_one.is_empty() && of_one.iter().all(|row| row["seeds"] == 1), "{of_one:?}");
     records.retain(|record| record.cell.settings.policy != "blocks-3");
-    assert_eq!(rows(&records), None);
+    assert!(rows(&records).is_empty());
 }
 
 #[test]
@@ -337,7 +338,7 @@ fn how_far_blocks_moved_and_what_froze_on_the_way() {
     let speedups = section("### Time saved, predicted");
     let row = speedups.lines().find(|line| line.starts_with("| first-4 ")).expect("its row");
     assert!(row.matches('–').count() == 2, "no step stands for all: {row}");
-    let csv = text(&files, "changes.csv");
+    let csv = &crate::table(&files, "changes");
     assert_eq!(csv.lines().count(), 1 + records.len() * 4);
     assert!(csv.lines().nth(1).is_some_and(|line| line.ends_with(",block 0,0.01,0.95")), "{csv}");
     assert!(text(&files, "figures/changes.svg").contains("CKA of outputs with the start"));

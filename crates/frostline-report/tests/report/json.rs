@@ -12,7 +12,7 @@ use crate::common::{paper, records, sweep};
 use crate::text;
 
 fn report(sweep: &Sweep, records: &[Record]) -> Value {
-    let files = Report::new(sweep, records).files().expect("a report");
+    let files = Report::new(sweep, records, &[], None).files().expect("a report");
     let text = text(&files, "report.json");
     serde_json::from_str::<EachOnce>(text).expect("every field once");
     serde_json::from_str(text).expect("JSON")
@@ -136,6 +136,7 @@ fn a_large_sweep_is_told_as_its_records_are() {
             "schema",
             "stray_records",
             "synthetic",
+            "tables",
             "units",
         ]
     );

@@ -20,7 +20,7 @@ fn changed(grid: &str, change: impl Fn(&mut Cell), maker: impl Fn(&mut Record)) 
 
 /// What is said of two sweeps.
 fn said(first: (Sweep, Vec<Record>), other: (Sweep, Vec<Record>)) -> (String, Vec<String>) {
-    let merged = Merged::new([("a", first.0, first.1), ("b", other.0, other.1)]);
+    let merged = Merged::new([("a", first.0, first.1), ("b", other.0, other.1)], None);
     let files = merged.files().expect("a comparison");
     let page = text(&files, "comparison.md").to_string();
     let section = page.split("## What may not be compared").nth(1).expect("the section");
@@ -184,7 +184,7 @@ fn rows_are_matched_by_the_axes_of_both() {
 #[test]
 fn all_rows_are_in_one_table_under_different_names() {
     let (first, other) = (plain(), plain());
-    let merged = Merged::new([("demo", first.0, first.1), ("demo", other.0, other.1)]);
+    let merged = Merged::new([("demo", first.0, first.1), ("demo", other.0, other.1)], None);
     let files = merged.files().expect("a comparison");
     let results = text(&files, "results.csv");
     let of = |name: &str| results.lines().filter(|line| line.split(',').nth(1) == Some(name)).count();
@@ -195,9 +195,9 @@ fn all_rows_are_in_one_table_under_different_names() {
 fn a_fault_of_one_is_an_error() {
     let (first, mut other) = (plain(), plain());
     other.0.cells.clear();
-    let merged = Merged::new([("a", first.0, first.1), ("b", other.0, other.1)]);
+    let merged = Merged::new([("a", first.0, first.1), ("b", other.0, other.1)], None);
     let error = merged.files().expect_err("no cells");
     assert!(matches!(error, ReportError::NoCells { .. }), "{error}");
-    let none = Merged::new([]).with_predictions(|_, _, _| None).files().expect_err("no sweep");
+    let none = Merged::new([], Some(&mut |_, _, _| None)).files().expect_err("no sweep");
     assert!(matches!(none, ReportError::NoSweeps), "{none}");
 }

@@ -42,8 +42,8 @@ pub fn six_words() -> (Sweep, Vec<Record>, Files) {
 }
 
 fn files(scenario: &str, sweep: &Sweep, records: &[Record], predictions: &Files) -> Vec<ReportFile> {
-    let report = Report::new(sweep, records);
-    let files = report.with_predictions(|_, file| predictions.get(&file.sha256).cloned()).files();
+    let files =
+        Report::new(sweep, records, &[], Some(&mut |_, file| predictions.get(&file.sha256).cloned())).files();
     let files = files.expect("a report");
     keep(scenario, &files);
     files
@@ -112,8 +112,8 @@ fn the_page_and_its_files_say_it() {
     let (sweep, records, predictions) = six_words();
     let files = files("mistakes", &sweep, &records, &predictions);
     insta::assert_snapshot!("mistakes_page", text(&files, "errors.md"));
-    for name in ["tags.csv", "confusions.csv", "strata.csv", "differences.csv"] {
-        insta::assert_snapshot!(format!("mistakes_{}", name.replace('.', "_")), text(&files, name));
+    for name in ["tags", "confusions", "strata", "differences"] {
+        insta::assert_snapshot!(format!("mistakes_{name}_csv"), crate::table(&files, name));
     }
     insta::assert_snapshot!("mistakes_tags_svg", text(&files, "figures/tags.svg"));
     insta::assert_snapshot!("mistakes_familiarity_svg", text(&files, "figures/familiarity.svg"));
@@ -143,7 +143,7 @@ fn files_that_cannot_be_used_are_told_and_the_others_counted() {
     let page = text(&files, "report.md");
     assert!(page.contains("**2 files of predictions could not be used**"), "{page}");
     assert!(page.contains("its bytes are not those that the record names."), "{page}");
-    let rows = text(&files, "tags.csv").lines().filter(|line| line.contains(",dev,")).count();
+    let rows = crate::table(&files, "tags").lines().filter(|line| line.contains(",dev,")).count();
     assert_eq!(rows, 2 * 5, "two cells of five tags");
 }
 
@@ -158,7 +158,8 @@ fn cells_of_other_words_are_not_compared() {
     };
     let (records, predictions) = records(&sweep, &reach);
     let files = files("mistakes-other", &sweep, &records, &predictions);
-    let rows: Vec<&str> = text(&files, "differences.csv").lines().skip(1).collect();
+    let rows = crate::table(&files, "differences");
+    let rows: Vec<&str> = rows.lines().skip(1).collect();
     assert_eq!(rows.len(), 2, "seed 43 on dev and test: {rows:?}");
     assert!(text(&files, "errors.md").contains("Counts of words below are those of the first cell."));
     assert!(text(&files, "errors.md").contains("No word is wrong."));
@@ -188,7 +189,7 @@ fn very_many_policies_leave_the_page_readable() {
     let shown = page.lines().filter(|line| line.starts_with("#### ") && line.contains(" on dev")).count();
     assert!(shown < 25, "{shown} policies have tables of their own");
     assert_eq!(
-        text(&files, "strata.csv").lines().skip(1).filter(|l| l.contains(",train,known,")).count(),
+        crate::table(&files, "strata").lines().skip(1).filter(|l| l.contains(",train,known,")).count(),
         41 * 4
     );
 }

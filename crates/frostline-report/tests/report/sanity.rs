@@ -22,7 +22,7 @@ fn langs(reach: &[(&'static str, f64)]) -> Vec<Lang> {
 
 /// The findings of `report.json`.
 fn findings(sweep: &Sweep, records: &[Record]) -> Vec<Value> {
-    let files = Report::new(sweep, records).files().expect("a report");
+    let files = Report::new(sweep, records, &[], None).files().expect("a report");
     let json: Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
     json["sanity"].as_array().expect("findings").clone()
 }
@@ -62,7 +62,7 @@ fn below() -> (Sweep, Vec<Record>) {
 #[test]
 fn policies_below_the_most_frequent_tag_come_first() {
     let (sweep, records) = below();
-    let report = Report::new(&sweep, &records);
+    let report = Report::new(&sweep, &records, &[], None);
     let files = report.files().expect("a report");
     let page = text(&files, "report.md");
     let (opening, _) = page.split_once("## Result").expect("the result");
@@ -102,7 +102,7 @@ fn a_sound_study_has_nothing_to_check() {
     let sweep = sweep("sound", &paper(), 5, false, "");
     let records = records(&sweep, &paper());
     assert_eq!(findings(&sweep, &records), Vec::<Value>::new());
-    let report = Report::new(&sweep, &records);
+    let report = Report::new(&sweep, &records, &[], None);
     let files = report.files().expect("a report");
     assert!(!text(&files, "report.md").contains("Check first"));
     assert!(!text(&files, "index.html").contains("<section class=\"first"));
@@ -271,7 +271,7 @@ fn data_findings_come_from_the_records_and_name_the_axis_where_data_differ() {
     assert_eq!(unknown.len(), 2);
     assert!(unknown.iter().all(|one| one["extras"] == serde_json::json!(["100"])), "{unknown:?}");
     assert_eq!(unknown[0]["command"], "--set data.first=0");
-    let files = Report::new(&sweep, &records).files().expect("a report");
+    let files = Report::new(&sweep, &records, &[], None).files().expect("a report");
     assert!(text(&files, "report.md").contains("- **en, data.first = 100**: 7 of "));
 }
 
@@ -280,7 +280,7 @@ fn a_description_follows_the_run_and_not_the_plan() {
     let mut sweep = sweep("described", &paper(), 4, false, "");
     let mut records = records(&sweep, &paper());
     let line = |sweep: &Sweep, records: &[Record]| {
-        let files = Report::new(sweep, records).files().expect("a report");
+        let files = Report::new(sweep, records, &[], None).files().expect("a report");
         let page = text(&files, "report.md");
         page.lines().find(|line| line.contains("The encoder")).expect("a description").to_string()
     };

@@ -110,7 +110,7 @@ fn a_result_is_shown_although_the_first_name_has_none() {
 fn sweeps_with_other_names_for_a_policy_share_its_row() {
     let all = study("['en']", "['none', 'first-3', 'first-50%']");
     let one = study("['en']", "['none', 'first-50%']");
-    let merged = frostline_report::Merged::new([("a", one.0, one.1), ("b", all.0, all.1)]);
+    let merged = frostline_report::Merged::new([("a", one.0, one.1), ("b", all.0, all.1)], None);
     let files = merged.files().expect("a comparison");
     let page = text(&files, "comparison.md");
     assert!(page.contains("| first-50% |") && !page.contains("| first-3 |"), "{page}");

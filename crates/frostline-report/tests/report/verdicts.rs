@@ -77,7 +77,7 @@ fn study_of(
 }
 
 pub fn report(sweep: &Sweep, records: &[Record], files: &Files) -> Report {
-    Report::new(sweep, records).with_predictions(|_, file| files.get(&file.sha256).cloned())
+    Report::new(sweep, records, &[], Some(&mut |_, file| files.get(&file.sha256).cloned()))
 }
 
 pub fn json_of(report: &Report) -> Value {
@@ -119,7 +119,7 @@ fn policies_are_judged_and_the_cheapest_that_is_not_worse_is_named() {
     let en = page.split_once("### Better or worse").expect("verdicts").1;
     insta::assert_snapshot!("table", en.split_once("\n### ").expect("what follows").0);
     insta::assert_snapshot!("terminal", report.terminal_table(120));
-    insta::assert_snapshot!("csv", text(&files, "verdicts.csv"));
+    insta::assert_snapshot!("csv", &crate::table(&files, "verdicts"));
     insta::assert_snapshot!("claims", text(&files, "claims.md"));
 
     let json = json_of(&report);
@@ -209,7 +209,7 @@ fn the_f1_of_entities_is_judged_and_is_the_first_tables_score() {
     let files = found.files().expect("a report");
     let page = text(&files, "report.md");
     assert!(page.contains("| Dev entity F1 % |"), "{page}");
-    assert!(text(&files, "verdicts.csv").contains(",entity F1,dev,"));
+    assert!(&crate::table(&files, "verdicts").contains(",entity F1,dev,"));
     assert!(found.terminal_table(120).contains("dev F1 %"));
     // Records that count other entities than their files have are not judged.
     counted(&mut records, 1);
@@ -234,7 +234,7 @@ fn the_macro_f1_of_tags_is_judged_too() {
     };
     let (sweep, records, predictions) = study("[42, 43, 44]", &rare);
     let files = report(&sweep, &records, &predictions).files().expect("a report");
-    let csv = text(&files, "verdicts.csv");
+    let csv = &crate::table(&files, "verdicts");
     let row = |score: &str| {
         let start = format!("false,en,top-2,{score},dev,");
         csv.lines()
@@ -271,8 +271,8 @@ fn a_saving_that_is_not_measurable_is_said_where_a_language_was_not_timed() {
         load: Load::default(),
         made_by: crate::common::maker(),
     };
-    let report = Report::timed(&sweep, &records, &[times])
-        .with_predictions(|_, file| predictions.get(&file.sha256).cloned());
+    let report =
+        Report::new(&sweep, &records, &[times], Some(&mut |_, file| predictions.get(&file.sha256).cloned()));
     let page = report.files().map(|files| text(&files, "report.md").to_string()).expect("a report");
     assert!(page.contains("measured in turns: what it saves is not measurable here"), "{page}");
     assert!(!page.contains("it saves ,"), "{page}");
@@ -340,12 +340,12 @@ fn what_cannot_be_paired_says_why() {
     let json = json_of(&report(&sweep, &records, &predictions));
     assert_eq!(json["groups"][3]["dev_verdict"]["seeds"], json!([43, 44]));
     // All are lost.
-    let none = Report::new(&sweep, &records);
+    let none = Report::new(&sweep, &records, &[], None);
     let files = none.files().expect("a report");
     let page = text(&files, "report.md");
     let said = "No policy can be judged against `none`: the stored predictions are missing.";
     assert_eq!(page.matches(said).count(), 4, "at the top, for each language, and at the end: {page}");
-    assert!(files.iter().all(|file| file.path != "verdicts.csv"));
+    assert!(!text(&files, "report.json").contains("\"verdicts\": {"));
 }
 
 #[test]
@@ -363,11 +363,10 @@ fn sweeps_are_judged_beside_the_first_one() {
     let better = |_: &Place<'_>, lines: String| lines.replace(" V unambiguous", " N unambiguous");
     let (first, other) = (study("[42, 43, 44]", &|_, lines| lines), study("[42, 43, 45]", &better));
     let all = [&first, &other];
-    let merged = Merged::new([
-        ("small", first.0.clone(), first.1.clone()),
-        ("large", other.0.clone(), other.1.clone()),
-    ])
-    .with_predictions(|at, _, file| all[at].2.get(&file.sha256).cloned());
+    let merged = Merged::new(
+        [("small", first.0.clone(), first.1.clone()), ("large", other.0.clone(), other.1.clone())],
+        Some(&mut |at, _, file| all[at].2.get(&file.sha256).cloned()),
+    );
     let terminal = merged.terminal_table(160);
     assert!(
         terminal
@@ -395,7 +394,7 @@ fn sweeps_are_judged_beside_the_first_one() {
 #[test]
 fn sweeps_without_predictions_have_no_verdict() {
     let (first, other) = (study("[42, 43]", &|_, lines| lines), study("[42, 43]", &|_, lines| lines));
-    let merged = Merged::new([("a", first.0, first.1), ("b", other.0, other.1)]);
+    let merged = Merged::new([("a", first.0, first.1), ("b", other.0, other.1)], None);
     let files = merged.files().expect("a comparison");
     let page = text(&files, "comparison.md");
     assert!(!page.contains("verdict |") && !page.contains("### b beside a"), "{page}");

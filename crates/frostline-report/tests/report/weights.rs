@@ -25,7 +25,7 @@ fn said(change: impl Fn(usize, &mut Cell)) -> (String, Value) {
 }
 
 fn report(sweep: &Sweep) -> Report {
-    Report::new(sweep, &records(sweep, &paper()))
+    Report::new(sweep, &records(sweep, &paper()), &[], None)
 }
 
 fn read(cell: &mut Cell, sha256: &str) {

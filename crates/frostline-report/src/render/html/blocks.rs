@@ -1,44 +1,27 @@
-//! The blocks of a page as HTML. Tables and figures are places that the script fills from data.
+//! The blocks of a page as HTML.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::front::CHECK_FIRST;
 use crate::page::{Block, Item};
 use crate::render::escape::{self, xml};
-use crate::render::html::{data, figures, inline, sentences, tables};
+use crate::render::html::{inline, tables};
+use crate::render::svg;
 use crate::web::{Chapter, WebPage};
 
-/// Writes a page and collects its data.
+/// Writes a page.
 pub(super) struct Writer<'a> {
     page: &'a WebPage<'a>,
-    data: String,
-    tables: usize,
+    /// Notes of figures that the page has already.
+    noted: HashSet<String>,
     /// The last heading, which names what follows it.
     heading: String,
 }
 
 impl<'a> Writer<'a> {
     pub fn new(page: &'a WebPage<'a>) -> Self {
-        Self { page, data: String::new(), tables: 0, heading: String::new() }
-    }
-
-    /// The data of everything that was written.
-    pub fn data(&mut self) -> String {
-        let page = self.page;
-        let policies: serde_json::Value = page.policies.iter().map(|name| data::text(name)).collect();
-        let whole = serde_json::json!({
-            "name": data::text(&page.name),
-            "synthetic": page.banner.map(|[short, _]| short),
-            "policies": policies,
-        });
-        let mut all = data::element("page-data", &whole);
-        for (at, figure) in page.figures.iter().enumerate() {
-            all += &data::element(&format!("figure-{at}"), &figures::figure(figure, &page.policies));
-        }
-        if let Some(browser) = page.browser {
-            all += &data::element("sentences-data", &sentences::browser(browser));
-        }
-        all + &self.data
+        Self { page, noted: HashSet::new(), heading: String::new() }
     }
 
     /// Everything between the head and the data.
@@ -53,11 +36,6 @@ impl<'a> Writer<'a> {
         }
         out += "<footer><p>Written by Frostline from stored records. The page holds all that it shows and \
                 loads nothing. In CSV files accuracies and shares are fractions of 1, not percent.</p></footer>\n</main>\n";
-        out += &format!(
-            "<noscript><p class=\"notice\">Tables and figures need this page's script. <code>{}</code> beside \
-             it has them without.</p></noscript>\n",
-            page.plain
-        );
         out
     }
 
@@ -120,7 +98,29 @@ impl<'a> Writer<'a> {
         for said in &page.more {
             out += &format!("<p>{}</p>\n", self.inline(said));
         }
-        out + "</header>\n<div id=\"policies\"></div>\n"
+        out + "</header>\n" + &self.switches()
+    }
+
+    /// The switches of policies, which the script shows.
+    fn switches(&self) -> String {
+        let page = self.page;
+        if page.policies.len() < 2 {
+            return String::new();
+        }
+        let switch = |name: &&str| {
+            format!(
+                "<button type=button class=policy aria-pressed=true data-name=\"{}\" title=\"Double-click shows this \
+                 policy alone\">{}<span>{}</span></button>\n",
+                xml(name),
+                svg::swatch(&page.policies, name),
+                xml(name)
+            )
+        };
+        let switches: String = page.policies.iter().map(switch).collect();
+        format!(
+            "<div id=policies hidden><div class=policies role=group aria-label=\"Policies shown in all figures and \
+             tables\"><span class=label>Policies</span><div class=switches>\n{switches}</div></div></div>\n"
+        )
     }
 
     fn chapter(&mut self, chapter: &Chapter) -> String {
@@ -163,7 +163,8 @@ impl<'a> Writer<'a> {
         }
         out += &"</div></details>\n".repeat(open.len());
         if chapter.browses {
-            out += "<div id=\"sentences-place\" class=\"place\"></div>\n";
+            out += "<noscript><p class=notice>Choosing two policies needs the page's script. The predictions are in \
+                    <code>cells/</code>, a file per cell.</p></noscript>\n<div id=\"sentences-place\"></div>\n";
         }
         out + "</section>\n"
     }
@@ -192,23 +193,30 @@ impl<'a> Writer<'a> {
     }
 
     fn table(&mut self, table: &crate::table::Table) -> String {
-        let id = self.tables;
-        self.tables += 1;
-        self.data += &data::element(&format!("table-{id}"), &tables::table(table));
-        format!(
-            "<div class=\"place table-place\" data-table=\"{id}\" data-rows=\"{}\" data-title=\"{}\"></div>\n",
-            table.rows.len(),
-            xml(&self.heading)
-        )
+        tables::table(table, &self.heading, &self.page.policies, &|text| self.inline(text))
     }
 
-    fn figure(&self, path: &str) -> String {
-        match self.page.figures.iter().position(|figure| figure.path == path) {
-            Some(at) => {
-                format!("<figure class=\"place chart-place\" data-figure=\"{at}\"></figure>\n")
-            }
-            None => String::new(),
+    /// A figure with what it shows, and those of its notes that no figure before it has.
+    fn figure(&mut self, path: &str) -> String {
+        let page = self.page;
+        let Some((figure, drawing)) = page.figures.iter().find(|(figure, _)| figure.path == path) else {
+            return String::new();
+        };
+        let mut out = format!(
+            "<figure id=\"figure-{}\"><figcaption><strong>{}</strong> {}</figcaption>\n<div class=chart aria-label=\"{}. Arrow \
+             keys show its values one by one.\">\n{}</div>\n",
+            xml(figure.name()),
+            xml(figure.title),
+            self.inline(&figure.about),
+            xml(figure.title),
+            drawing.elements()
+        );
+        let notes = drawing.notes.iter().filter(|note| self.noted.insert(note.to_string()));
+        let notes: String = notes.map(|note| format!("<li>{}</li>\n", xml(&inline::plain(note)))).collect();
+        if !notes.is_empty() {
+            out += &format!("<ul class=notes>\n{notes}</ul>\n");
         }
+        out + "</figure>\n"
     }
 
     /// Whether a paragraph is what the figure before it says of itself.
@@ -216,7 +224,7 @@ impl<'a> Writer<'a> {
         let (Some(Block::Figure { path, .. }), Block::Paragraph(text)) = (before, block) else {
             return false;
         };
-        self.page.figures.iter().any(|figure| figure.path == *path && figure.about == *text)
+        self.page.figures.iter().any(|(figure, _)| figure.path == *path && figure.about == *text)
     }
 
     fn inline(&self, text: &str) -> String {

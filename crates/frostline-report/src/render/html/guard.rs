@@ -1,11 +1,11 @@
-//! What the page may do: its own style and script by their hashes, images that it makes itself, and nothing else.
+//! What the page may do: its own style and script, by their hashes, and nothing else.
 
 use frostline_record::sha256;
 
 /// The page's content security policy.
 pub(super) fn policy(style: &str, script: &str) -> String {
     format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; img-src data: blob:; base-uri 'none'; \
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; \
          form-action 'none'",
         digest(style),
         digest(script)

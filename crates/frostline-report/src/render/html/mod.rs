@@ -1,13 +1,12 @@
-//! The whole report as one page of HTML that needs nothing else: style, script and data are inside it, and its policy
-//! forbids everything from outside. Tables and figures are data of the page, which its script draws when they are
-//! looked at.
+//! The whole report as one page of HTML that needs nothing else: style and script are inside it, and its policy forbids
+//! everything from outside. Tables and figures are part of the page, which is complete without its script and in print.
 //!
-//! Text from files is escaped here for elements and attributes, and in `data.rs` for data. The script makes nodes of
-//! text and never parses it as HTML.
+//! Text from files is escaped here for elements and attributes, and in `data.rs` for the sentences that the script shows.
+//! The script makes nodes of text and never parses it as HTML. A figure is the same SVG as its file; the style sheet
+//! gives it the page's colours by the colours of the file.
 
 mod blocks;
 mod data;
-mod figures;
 mod guard;
 mod inline;
 mod sentences;
@@ -21,29 +20,20 @@ use blocks::Writer;
 /// The style sheet.
 const STYLE: &str = include_str!("assets/page.css");
 
-/// The script, in the order of what uses what.
+/// The script.
 const SCRIPT: &str = concat!(
     "'use strict';\n(() => {\n",
-    include_str!("assets/dom.js"),
-    include_str!("assets/state.js"),
-    include_str!("assets/save.js"),
-    include_str!("assets/table.js"),
-    include_str!("assets/scale.js"),
-    include_str!("assets/chart.js"),
-    include_str!("assets/marks.js"),
-    include_str!("assets/lines.js"),
-    include_str!("assets/points.js"),
-    include_str!("assets/bars.js"),
-    include_str!("assets/fields.js"),
+    include_str!("assets/page.js"),
     include_str!("assets/sentences.js"),
-    include_str!("assets/start.js"),
-    "})();\n"
+    "start();\n})();\n"
 );
 
 /// The page as a file.
 pub(crate) fn page(page: &WebPage<'_>) -> String {
-    let mut writer = Writer::new(page);
-    let body = writer.body();
+    let body = Writer::new(page).body();
+    let data = page
+        .browser
+        .map_or_else(String::new, |browser| data::element("sentences-data", &sentences::browser(browser)));
     let head = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
@@ -53,5 +43,5 @@ pub(crate) fn page(page: &WebPage<'_>) -> String {
         guard::policy(STYLE, SCRIPT),
         escape::xml(&format!("{} · Frostline", page.name)),
     );
-    format!("{head}<body>\n{body}{}<script>{SCRIPT}</script>\n</body>\n</html>\n", writer.data())
+    format!("{head}<body>\n{body}{data}<script>{SCRIPT}</script>\n</body>\n</html>\n")
 }

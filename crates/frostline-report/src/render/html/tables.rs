@@ -1,79 +1,102 @@
-//! Tables as data of the page: column by column, what is shown beside what is sorted by and saved.
+//! Tables of the page. End tags that HTML does not need are left out: a page has thousands of cells.
 
-use serde_json::{Value as Json, json};
-
-use crate::render::html::data::{number, text, texts};
+use crate::render::escape::xml;
 use crate::render::text::{head, shown};
-use crate::table::{Quantity, Table, Value};
+use crate::table::{Head, Table};
 
-/// A table. Columns without any value are omitted.
-pub(super) fn table(table: &Table) -> Json {
-    let columns: Json = table.filled().into_iter().map(|at| column(table, at)).collect();
-    json!({ "n": table.rows.len(), "c": columns })
+/// Columns of this rank and above are not shown on a narrow screen.
+const NARROW: u8 = 2;
+/// Columns of this rank and above are shown if the reader asks for all columns.
+const ASKED: u8 = 3;
+
+/// A table. `inline` turns the marks of a text into elements, `title` names the table, and a row of one of `policies`
+/// can be switched off. Columns without any value are omitted.
+pub(super) fn table(
+    table: &Table,
+    title: &str,
+    policies: &[&str],
+    inline: &dyn Fn(&str) -> String,
+) -> String {
+    let columns: Vec<(usize, &Head)> = table.filled().into_iter().map(|at| (at, &table.heads[at])).collect();
+    let frozen = columns.iter().find(|(_, head)| names_policies(&head.name)).map(|(at, _)| *at);
+    let heads: String = columns
+        .iter()
+        .map(|(_, of)| format!("<th scope=col{}>{}", classes(of, ""), inline(&head(of))))
+        .collect();
+    let mut rows = String::new();
+    for row in &table.rows {
+        let name = frozen.map_or_else(String::new, |at| shown(&row[at], table.heads[at].unit));
+        let policy = policies.iter().find(|policy| **policy == name);
+        let policy = policy.map_or_else(String::new, |name| format!(" data-policy=\"{}\"", xml(name)));
+        rows += &format!("<tr{policy}>");
+        for (at, head) in &columns {
+            let text = shown(&row[*at], head.unit);
+            if frozen == Some(*at) {
+                rows += &format!("<th scope=row{}>{}", classes(head, ""), inline(&text));
+                continue;
+            }
+            let state = if head.unit.is_text() { state(&text) } else { None };
+            let long = if text.chars().count() > 90 { "long" } else { "" };
+            rows += &format!("<td{}>", classes(head, state.unwrap_or(long)));
+            // A word for a state is marked by a colour too.
+            rows += &if state.is_some() { format!("<span>{}</span>", inline(&text)) } else { inline(&text) };
+        }
+        rows.push('\n');
+    }
+    let hidden = columns.iter().filter(|(_, head)| head.rank >= ASKED).count();
+    let switch = match hidden {
+        0 => String::new(),
+        _ => format!("<label class=all><input type=checkbox> all {} columns</label>\n", columns.len()),
+    };
+    let title = xml(title);
+    format!(
+        "<div class=table>{switch}<div class=scroll tabindex=0 role=group aria-label=\"Table: {title}\"><table>\
+         <caption class=unseen>{title}</caption><thead><tr>{heads}</thead><tbody>\n{rows}</tbody></table></div></div>\n"
+    )
 }
 
-fn column(table: &Table, at: usize) -> Json {
-    let of = &table.heads[at];
-    let values = || table.rows.iter().map(|row| &row[at]);
-    let told: Vec<String> = values().map(|value| shown(value, of.unit)).collect();
-    let mut column = json!({ "h": text(&head(of)) });
-    if of.unit.is_text() {
-        column["t"] = texts(&told);
-        if holds_policies(&of.name) {
-            column["p"] = 1.into();
-        }
-        return column;
+/// The classes of a column's cells: `t` for text, which is rarer than numbers, `w` and `m` for columns that are not always
+/// shown.
+fn classes(head: &Head, more: &str) -> String {
+    let text = if head.unit.is_text() { "t" } else { "" };
+    let rank = match head.rank {
+        ASKED.. => "m",
+        NARROW => "w",
+        _ => "",
+    };
+    let all: Vec<&str> = [text, rank, more].into_iter().filter(|class| !class.is_empty()).collect();
+    match all.as_slice() {
+        [] => String::new(),
+        [one] => format!(" class={one}"),
+        several => format!(" class=\"{}\"", several.join(" ")),
     }
-    // The name without its unit, as in files for programs: shares there are fractions of 1.
-    column["f"] = text(&of.name);
-    column["v"] = values().map(raw).collect();
-    let plain = of.unit == Quantity::Count && values().all(|value| matches!(value, Value::Count(_)));
-    if !plain {
-        column["t"] = texts(&told);
-    }
-    if let Some(shape) = values().find_map(shape) {
-        column["w"] = shape.into();
-    }
-    column
 }
 
 /// Whether a column names what is frozen.
-fn holds_policies(name: &str) -> bool {
+fn names_policies(name: &str) -> bool {
     matches!(name, "Frozen" | "Policy" | "policy")
 }
 
-/// What stands in an array of raw values besides the first.
-fn shape(value: &Value) -> Option<&'static str> {
-    match value {
-        Value::Spread(_) => Some("std"),
-        Value::Mean(_) => Some("interval"),
-        Value::Range(_) => Some("range"),
-        Value::Error(..) => Some("error"),
-        _ => None,
-    }
-}
-
-/// A value for sorting and for files: a number, or numbers of which the first is sorted by.
-fn raw(value: &Value) -> Json {
-    match value {
-        Value::Missing | Value::Text(_) => Json::Null,
-        Value::Truth(truth) => u8::from(*truth).into(),
-        Value::Count(count) => (*count).into(),
-        Value::Number(value) => number(*value),
-        Value::Spread(stat) => match stat.std {
-            Some(std) => json!([number(stat.mean), number(std)]),
-            None => number(stat.mean),
-        },
-        Value::Mean(mean) => match mean.interval {
-            Some([low, high]) => json!([number(mean.mean), number(low), number(high)]),
-            None => number(mean.mean),
-        },
-        Value::Range([low, high]) => json!([number(*low), number(*high)]),
-        Value::Error(value, error) => match error {
-            Some(error) => json!([number(*value), number(*error)]),
-            None => number(*value),
-        },
-    }
+/// The class of a text that begins with a word for a state.
+fn state(text: &str) -> Option<&'static str> {
+    const STATES: [(&str, &str); 11] = [
+        ("better", "good"),
+        ("worse", "bad"),
+        ("equivalent", "good"),
+        ("supported", "good"),
+        ("contradicted", "bad"),
+        ("failed", "bad"),
+        ("done", "plain"),
+        ("undecided", "open"),
+        ("not decided", "open"),
+        ("missing", "open"),
+        ("no record", "open"),
+    ];
+    let found = STATES.iter().find(|(word, _)| {
+        let rest = text.strip_prefix(word);
+        rest.is_some_and(|rest| !rest.starts_with(|sign: char| sign.is_alphanumeric()))
+    });
+    found.map(|(_, class)| *class)
 }
 
 #[cfg(test)]
@@ -81,22 +104,27 @@ mod tests {
     use frostline_score::MeanStd;
 
     use super::*;
-    use crate::table::Columns;
+    use crate::table::{Columns, Quantity, Value};
 
     #[test]
-    fn a_column_has_what_is_shown_and_what_is_sorted_by() {
+    fn a_cell_is_shown_as_in_text_and_columns_have_ranks() {
         let stat = MeanStd::of(&[0.9, 0.8]).expect("two values");
         let columns = Columns::default()
             .column("Frozen", Quantity::Text, |row: &(&str, u64)| row.0)
             .column("Accuracy", Quantity::Percent(1), |row| (row.1 > 1).then_some(stat))
             .optional("Nothing", Quantity::Count, |_| Value::Missing)
-            .column("Words", Quantity::Count, |row| row.1);
-        let found = table(&columns.table([("none", 1), ("<all>", 2)]));
-        assert_eq!(found["n"], 2);
-        assert_eq!(found["c"][0], json!({ "h": "Frozen", "t": ["none", "<all>"], "p": 1 }));
-        assert_eq!(found["c"][1]["t"], json!(["–", "85.0 ± 7.1"]));
-        assert_eq!(found["c"][1]["v"][0], Json::Null);
-        assert_eq!((&found["c"][1]["w"], &found["c"][1]["h"]), (&json!("std"), &json!("Accuracy %")));
-        assert_eq!(found["c"][2], json!({ "h": "Words", "f": "Words", "v": [1, 2] }));
+            .ranked(2, "Verdict", Quantity::Text, |_| "worse, within the margin")
+            .ranked(3, "Words", Quantity::Count, |row| row.1);
+        let found = table(&columns.table([("none", 1), ("<all>", 2)]), "A \"title\"", &["none"], &xml);
+        let rows: Vec<&str> = found.lines().collect();
+        assert_eq!(rows[0], "<div class=table><label class=all><input type=checkbox> all 4 columns</label>");
+        assert!(rows[1].contains("<th scope=col>Accuracy %<th scope=col class=\"t w\">Verdict"), "{found}");
+        assert!(rows[1].contains("A &quot;title&quot;") && !rows[1].contains("Nothing"), "{found}");
+        let verdict = "<td class=\"t w bad\"><span>worse, within the margin</span>";
+        assert_eq!(
+            rows[2],
+            format!("<tr data-policy=\"none\"><th scope=row class=t>none<td>–{verdict}<td class=m>1")
+        );
+        assert!(rows[3].starts_with("<tr><th scope=row class=t>&lt;all&gt;<td>85.0 ± 7.1<td"), "{found}");
     }
 }

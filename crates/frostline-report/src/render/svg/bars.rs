@@ -1,20 +1,21 @@
-//! Bars with their intervals. An axis that does not start at zero says so; parts of a bar have a legend.
+//! Bars with their intervals, and dots where an axis does not start at zero.
 
 use frostline_score::MeanStd;
 
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Figure, Lengths};
-use crate::number::{decimals, fixed, plus_minus, signed};
-use crate::render::svg::canvas::{Anchor, Lettering, Shape, text_width};
+use crate::number::{fixed, plus_minus, signed};
+use crate::render::svg::canvas::{Anchor, Shape, Shown, Svg, text_width};
 use crate::render::svg::scale::{Scale, Spacing, nice_step, tick_decimals};
-use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, TICK, notes, widest};
-use crate::render::svg::style::{COLOURS, GRID, INK, PARTS, REFERENCES, SOFT, style};
+use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, TICK, notes, widest};
+use crate::render::svg::style::{COLOURS, GRID, INK, REFERENCES, Style, style};
 
 /// The legend's height above a plot, and that of a reference's line in it.
 const LEGEND: f64 = 28.0;
 const LINE: f64 = 18.0;
 /// Room between the rows of groups.
 const GAP: f64 = 11.0;
-const INSIDE: Lettering = Lettering::new(13.0, "#FFFFFF").bold();
+/// The size of a dot.
+const DOT: f64 = 4.5;
 
 /// Sizes in pixels, by what bars measure.
 struct BarSizes {
@@ -58,10 +59,9 @@ impl BarSizes {
                 names: names + 24.0,
                 ..single
             },
-            Lengths::Differences(_) => {
+            Lengths::Differences => {
                 Self { row: 30.0, left: (rows + 10.0).max(86.0), plot: 300.0, number: 64.0, ..single }
             }
-            Lengths::Parts(_) => Self { number: 84.0, ticks: 50.0, ..single },
         }
     }
 
@@ -77,15 +77,8 @@ impl BarSizes {
 /// The least room between a label and a line beside it.
 const CLEAR: f64 = 4.0;
 
-/// An axis: its range in what is told, the factor to it, and a unit's sign after its title.
-struct BarAxis {
-    range: (f64, f64),
-    factor: f64,
-    sign: &'static str,
-}
-
 /// Draws bars.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, bars: &Bars) -> String {
+pub(super) fn draw(frame: Frame<'_>, figure: &Figure, bars: &Bars) -> Drawing {
     let look = BarSizes::of(bars);
     let references = bars.panels.iter().map(|panel| panel.references.len()).max().unwrap_or(0);
     let legends = LEGEND + references as f64 * LINE;
@@ -94,11 +87,9 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, bars: &Bars) -> String {
     let size = (look.left + look.plot + look.number, legends + tallest + 70.0);
     let titles: Vec<&str> = bars.panels.iter().map(|panel| panel.title.as_str()).collect();
     let mut sheet = Sheet::new(frame, figure, &titles, size);
-    let mut is_cut = false;
     for (i, panel) in bars.panels.iter().enumerate() {
         let area = sheet.area(i);
-        let axis = axis(bars, &panel.kind);
-        is_cut |= axis.range.0 > 0.0;
+        let range = range(bars, &panel.kind);
         legend(&mut sheet, area, bars, panel);
         let plot = Area {
             x: area.x + look.left,
@@ -106,59 +97,28 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, bars: &Bars) -> String {
             width: area.width - look.left - look.number,
             height: look.height(panel),
         };
-        draw_panel(&mut sheet, bars, panel, plot, &look, &axis);
-        reference_lines(&mut sheet, area, panel, plot, &axis);
+        draw_panel(&mut sheet, frame, bars, panel, plot, &look, range);
+        reference_lines(&mut sheet, area, panel, plot, range);
     }
-    let mut notes = notes(figure, Spacing::Even, (Spacing::Even, (0.0, 1.0)));
-    if is_cut {
-        let note = match bars.lengths {
-            Lengths::Groups => {
-                "An axis that does not start at 0 is cut at its left end: the lengths of its bars must not be \
-                 compared as ratios."
-            }
-            _ => "The axis is cut at its left end: the lengths of bars must not be compared as ratios.",
-        };
-        notes.push(note.into());
-    }
-    sheet.finish(&notes)
+    sheet.finish(notes(figure, Spacing::Even, (Spacing::Even, (0.0, 1.0))))
 }
 
-/// The axis that panels of a kind share.
-fn axis(bars: &Bars, kind: &str) -> BarAxis {
+/// From where to where the axis reaches that panels of a kind share, in percent.
+fn range(bars: &Bars, kind: &str) -> (f64, f64) {
     let alike = || bars.panels.iter().filter(|panel| panel.kind == kind);
     let all = || alike().flat_map(|panel| &panel.rows).flat_map(|row| &row.bars);
-    match &bars.lengths {
-        Lengths::Shares | Lengths::Groups => {
-            let range = share_range(all());
-            // A reference above all bars widens the axis; one far below them does not.
-            let references = alike().flat_map(|panel| &panel.references).map(|(_, value)| value * 100.0);
-            BarAxis { range: (range.0, references.fold(range.1, f64::max)), factor: 100.0, sign: "" }
-        }
-        Lengths::Differences(_) => {
-            let ends = all().flat_map(|bar| {
-                let [low, high] = bar.interval.unwrap_or([bar.value.mean; 2]);
-                [low, high, bar.diamond.unwrap_or(low)]
-            });
-            let widen = |(low, high): (f64, f64), end: f64| (low.min(end * 100.0), high.max(end * 100.0));
-            BarAxis { range: ends.fold((0.0, 0.0), widen), factor: 100.0, sign: "" }
-        }
-        Lengths::Parts(_) => {
-            let most = all().map(|bar| bar.parts.iter().sum::<f64>()).fold(0.0, f64::max);
-            let (unit, sign) = time_unit(most);
-            BarAxis { range: (0.0, most / unit), factor: 1.0 / unit, sign }
-        }
+    if bars.lengths != Lengths::Differences {
+        let range = share_range(all());
+        // A reference above all bars widens the axis; one far below them does not.
+        let references = alike().flat_map(|panel| &panel.references).map(|(_, value)| value * 100.0);
+        return (range.0, references.fold(range.1, f64::max));
     }
-}
-
-/// The unit in which the longest bar has a readable length.
-fn time_unit(most_s: f64) -> (f64, &'static str) {
-    if most_s >= 3.0 * 3600.0 {
-        (3600.0, "h")
-    } else if most_s >= 600.0 {
-        (60.0, "min")
-    } else {
-        (1.0, "s")
-    }
+    let ends = all().flat_map(|bar| {
+        let [low, high] = bar.interval.unwrap_or([bar.value.mean; 2]);
+        [low, high, bar.diamond.unwrap_or(low)]
+    });
+    let widen = |(low, high): (f64, f64), end: f64| (low.min(end * 100.0), high.max(end * 100.0));
+    ends.fold((0.0, 0.0), widen)
 }
 
 /// Where an axis of shares starts and ends, in percent: at 0, unless the differences would be lost.
@@ -185,19 +145,11 @@ fn share_range<'a>(bars: impl Iterator<Item = &'a Bar>) -> (f64, f64) {
     ((wanted / step).floor() * step, high)
 }
 
-/// What the signs at a bar's end, or its parts, are.
+/// Explains the signs at a bar's end.
 fn legend(sheet: &mut Sheet, area: Area, bars: &Bars, panel: &BarPanel) {
     let (mut x, y) = (area.x, area.y + 6.0);
     let everywhere = || bars.panels.iter().flat_map(|panel| &panel.rows).flat_map(|row| &row.bars);
     let here = || panel.rows.iter().flat_map(|row| &row.bars);
-    if let Lengths::Parts(names) = &bars.lengths {
-        for (name, colour) in names.iter().zip(PARTS) {
-            sheet.svg.rect((x, area.y - 1.0), (12.0, 12.0), colour, 1.0);
-            sheet.svg.text(x + 17.0, area.y + 9.5, name, TICK);
-            x += 17.0 + text_width(name, TICK.size) + 16.0;
-        }
-        return;
-    }
     let (intervals, spreads) = match bars.lengths {
         Lengths::Shares => (true, here().any(|bar| bar.value.std.is_some())),
         Lengths::Groups => {
@@ -212,105 +164,145 @@ fn legend(sheet: &mut Sheet, area: Area, bars: &Bars, panel: &BarPanel) {
         x += 18.0 + text_width(words, TICK.size) + 14.0;
     }
     if intervals {
-        thin(sheet, (x, x + 24.0), y);
+        thin(&mut sheet.svg, (x, x + 24.0), y);
         sheet.svg.text(x + 30.0, y + 4.0, bars.interval, TICK);
         x += 30.0 + text_width(bars.interval, TICK.size) + 14.0;
     }
     if spreads {
-        thick(sheet, (x, x + 18.0), y);
+        thick(&mut sheet.svg, (x, x + 18.0), y);
         sheet.svg.text(x + 24.0, y + 4.0, "± 1 deviation over seeds", TICK);
     }
 }
 
-fn draw_panel(sheet: &mut Sheet, bars: &Bars, panel: &BarPanel, plot: Area, look: &BarSizes, axis: &BarAxis) {
-    let scale = Scale::new(Spacing::Even, axis.range, (plot.x, plot.right()));
-    let is_cut = axis.range.0 > 0.0;
+fn draw_panel(
+    sheet: &mut Sheet,
+    frame: Frame<'_>,
+    bars: &Bars,
+    panel: &BarPanel,
+    plot: Area,
+    look: &BarSizes,
+    range: (f64, f64),
+) {
+    let scale = Scale::new(Spacing::Even, range, (plot.x, plot.right()));
     let mut values = scale.ticks(look.ticks);
-    let is_share = matches!(bars.lengths, Lengths::Shares | Lengths::Groups);
+    let is_share = bars.lengths != Lengths::Differences;
     if is_share && values.iter().all(|&value| scale.at(value) - plot.x > 24.0) {
-        values.insert(0, axis.range.0);
+        values.insert(0, range.0);
     }
     let places = tick_decimals(&values);
-    let lines = reference_places(panel, &scale, axis);
+    let lines = reference_places(panel, &scale, range);
     for &value in &values {
-        let is_zero = matches!(bars.lengths, Lengths::Differences(_)) && value.abs() < 1e-9;
+        let is_zero = !is_share && value.abs() < 1e-9;
         let x = scale.at(value);
         sheet.svg.line((x, plot.y), (x, plot.bottom()), if is_zero { INK } else { GRID }, 1.0);
     }
     let mut y = plot.y + look.gap / 2.0;
     for row in &panel.rows {
-        draw_row(sheet, bars, row, (&scale, &lines), look, (plot.x, y), axis);
+        let own = RowPlace { scale, lines: &lines, left: plot.x, top: y };
+        draw_row(sheet, frame, bars, row, own, look);
         y += look.row_height(row);
     }
     let ticks: Vec<(f64, String)> = values.iter().map(|&value| (value, fixed(value, places))).collect();
-    let title = match is_cut {
-        true => format!("{} (axis starts at {}, not 0)", panel.axis, fixed(axis.range.0, places)),
-        false => format!("{}{}", panel.axis, axis.sign),
+    let title = match range.0 > 0.0 {
+        true => format!("{} (axis starts at {}, not 0)", panel.axis, fixed(range.0, places)),
+        false => panel.axis.clone(),
     };
     sheet.x_axis(plot, &scale, &ticks, &title);
-    if is_cut {
-        cut(sheet, plot);
-    }
+}
+
+/// Where a row is drawn.
+#[derive(Clone, Copy)]
+struct RowPlace<'a> {
+    scale: Scale,
+    /// The pixels of lines that no label may cross.
+    lines: &'a [f64],
+    left: f64,
+    top: f64,
 }
 
 fn draw_row(
     sheet: &mut Sheet,
+    frame: Frame<'_>,
     bars: &Bars,
     row: &BarRow,
-    (scale, lines): (&Scale, &[f64]),
+    own: RowPlace<'_>,
     look: &BarSizes,
-    (left, top): (f64, f64),
-    axis: &BarAxis,
 ) {
-    let middle = top + row.bars.len().max(1) as f64 * look.row / 2.0;
-    sheet.svg.text(left - look.names, middle + 4.5, &row.name, LABEL.anchor(Anchor::End));
-    if row.bars.is_empty() {
-        sheet.svg.text(left + 8.0, middle + 4.5, "no result", TICK);
-    }
-    for (at, bar) in row.bars.iter().enumerate() {
-        let place = (top + (at as f64 + 0.5) * look.row, look.row * look.thick);
-        match &bars.lengths {
-            Lengths::Shares => share(sheet, bar, (scale, lines), (style(row.tone).colour, 0.5), place),
-            Lengths::Groups => {
-                let start = scale.at(scale.low());
-                sheet.svg.text(start - 8.0, place.0 + 4.2, &bar.name, TICK.anchor(Anchor::End));
-                // Later bars are fuller, so that a row reads from pale to full.
-                let opacity = 0.3 + 0.4 * at as f64 / (row.bars.len().max(2) - 1) as f64;
-                share(sheet, bar, (scale, lines), (style(row.tone).colour, opacity), place);
-            }
-            Lengths::Differences(_) => difference(sheet, bar, scale, place),
-            Lengths::Parts(_) => parts(sheet, bar, scale, place, axis),
+    let middle = own.top + row.bars.len().max(1) as f64 * look.row / 2.0;
+    sheet.svg.part(frame.known(&row.name), None, |svg| {
+        svg.text(own.left - look.names, middle + 4.5, &row.name, LABEL.anchor(Anchor::End));
+        if row.bars.is_empty() {
+            svg.text(own.left + 8.0, middle + 4.5, "no result", TICK);
         }
-    }
+        for (at, bar) in row.bars.iter().enumerate() {
+            let place = (own.top + (at as f64 + 0.5) * look.row, look.row * look.thick);
+            if !bar.name.is_empty() {
+                let start = own.scale.at(own.scale.low());
+                svg.text(start - 8.0, place.0 + 4.2, &bar.name, TICK.anchor(Anchor::End));
+            }
+            // Later bars are fuller, so that a row reads from pale to full.
+            let opacity = match bars.lengths {
+                Lengths::Groups => 0.3 + 0.4 * at as f64 / (row.bars.len().max(2) - 1) as f64,
+                _ => 0.5,
+            };
+            svg.part(None, Some(&shown(bars, row, bar)), |svg| match bars.lengths {
+                Lengths::Differences => difference(svg, bar, &own.scale, place),
+                _ => share(svg, bar, own, (style(row.tone), opacity), place),
+            });
+        }
+    });
 }
 
-/// A bar from the axis to a share, with its interval, its spread and its number.
+/// The value of a bar, with its interval.
+fn shown(bars: &Bars, row: &BarRow, bar: &Bar) -> Shown {
+    let is_difference = bars.lengths == Lengths::Differences;
+    let value = bar.value.times(100.0);
+    let told = if is_difference { signed(value.mean, 2) } else { plus_minus(value, 2) };
+    let mut words: Vec<String> = vec![row.name.clone()];
+    words.extend(Some(bar.name.clone()).filter(|name| !name.is_empty()));
+    words.push(told);
+    let number = |share: f64| if is_difference { signed(share * 100.0, 2) } else { fixed(share * 100.0, 2) };
+    words.extend(
+        bar.interval.map(|[low, high]| format!("{} {} to {}", bars.interval, number(low), number(high))),
+    );
+    words.extend(bar.diamond.map(|diamond| format!("{} {}", bars.diamond, number(diamond))));
+    Shown { value: format!("{:.2}", value.mean), words: words.join(", ") }
+}
+
+/// A share as a bar, or as a dot if the axis does not start at 0, with its interval, its spread and its number. No
+/// whisker reaches beyond 100 %.
 fn share(
-    sheet: &mut Sheet,
+    svg: &mut Svg,
     bar: &Bar,
-    (scale, lines): (&Scale, &[f64]),
-    (colour, opacity): (&str, f64),
+    own: RowPlace<'_>,
+    (style, opacity): (Style, f64),
     (middle, height): (f64, f64),
 ) {
-    let value: MeanStd = bar.value.times(100.0);
+    let (scale, value): (Scale, MeanStd) = (own.scale, bar.value.times(100.0));
     let (start, end) = (scale.at(scale.low()), scale.at(value.mean));
-    let (from, size) = ((start, middle - height / 2.0), (end - start, height));
-    sheet.svg.rect(from, size, "#FFFFFF", 1.0);
-    sheet.svg.rect(from, size, colour, opacity);
-    let mut reach = end;
+    let is_dot = scale.low() > 0.0;
+    if !is_dot {
+        let (from, size) = ((start, middle - height / 2.0), (end - start, height));
+        svg.rect(from, size, "#FFFFFF", 1.0);
+        svg.rect(from, size, style.colour, opacity);
+    }
+    let mut reach = if is_dot { end + DOT } else { end };
     if let Some([low, high]) = bar.interval {
-        let ends = (scale.at(low * 100.0), scale.at(high * 100.0));
-        thin(sheet, ends, middle);
+        let ends = (scale.at(low * 100.0), scale.at((high * 100.0).min(100.0)));
+        thin(svg, ends, middle);
         reach = reach.max(ends.1);
     }
     if let Some(std) = value.std {
-        let ends = (scale.at(value.mean - std), scale.at(value.mean + std));
-        thick(sheet, ends, middle);
+        let ends = (scale.at(value.mean - std), scale.at((value.mean + std).min(100.0)));
+        thick(svg, ends, middle);
         reach = reach.max(ends.1);
     }
+    if is_dot {
+        svg.mark(style.shape, (end, middle), DOT, style.colour);
+    }
     let label = plus_minus(value, 2);
-    let place = beside(reach + 9.0, text_width(&label, LABEL.size), lines);
-    sheet.svg.text(place, middle + 4.5, &label, LABEL);
+    let place = beside(reach + 9.0, text_width(&label, LABEL.size), own.lines);
+    svg.text(place, middle + 4.5, &label, LABEL);
 }
 
 /// The first place from `x` on where a label of this width is crossed by no line; lines are drawn on top of it.
@@ -322,64 +314,40 @@ fn beside(mut x: f64, width: f64, lines: &[f64]) -> f64 {
 }
 
 /// A bar from zero either way, with its interval, its diamond and its number.
-fn difference(sheet: &mut Sheet, bar: &Bar, scale: &Scale, (middle, height): (f64, f64)) {
+fn difference(svg: &mut Svg, bar: &Bar, scale: &Scale, (middle, height): (f64, f64)) {
     let (zero, end) = (scale.at(0.0), scale.at(bar.value.mean * 100.0));
     let (from, width) = (zero.min(end), (end - zero).abs());
-    sheet.svg.rect((from, middle - height / 2.0), (width, height), COLOURS[0], 0.5);
+    svg.rect((from, middle - height / 2.0), (width, height), COLOURS[0], 0.5);
     let mut reach = zero.max(end);
     if let Some([low, high]) = bar.interval {
         let ends = (scale.at(low * 100.0), scale.at(high * 100.0));
-        thin(sheet, ends, middle);
+        thin(svg, ends, middle);
         reach = reach.max(ends.1);
     }
     if let Some(diamond) = bar.diamond {
         let at = scale.at(diamond * 100.0);
-        sheet.svg.mark(Shape::Diamond, (at, middle), 4.5, INK);
+        svg.mark(Shape::Diamond, (at, middle), 4.5, INK);
         reach = reach.max(at + 5.0);
     }
-    sheet.svg.text(reach + 8.0, middle + 4.5, &signed(bar.value.mean * 100.0, 2), LABEL);
-}
-
-/// A bar of parts: the first one's number inside it with its spread, the sum's at the end.
-fn parts(sheet: &mut Sheet, bar: &Bar, scale: &Scale, (middle, height): (f64, f64), axis: &BarAxis) {
-    let mut end = 0.0;
-    for (part, colour) in bar.parts.iter().zip(PARTS) {
-        let (from, to) = (scale.at(end * axis.factor), scale.at((end + part) * axis.factor));
-        sheet.svg.rect((from, middle - height / 2.0), (to - from, height), colour, 1.0);
-        end += part;
-    }
-    let first = bar.value.times(axis.factor);
-    let shown = |value: f64| format!("{} {}", fixed(value, decimals(value)), axis.sign);
-    let (start, at) = (scale.at(0.0), scale.at(first.mean));
-    let label = shown(first.mean);
-    if at - start > text_width(&label, INSIDE.size) + 16.0 {
-        sheet.svg.text(start + 8.0, middle + 4.5, &label, INSIDE);
-    }
-    let mut reach = scale.at(end * axis.factor);
-    if let Some(std) = first.std {
-        let half = ((scale.at(first.mean + std) - at).abs()).max(0.9);
-        sheet.svg.rect((at - half, middle - 3.0), (2.0 * half, 6.0), INK, 1.0);
-        reach = reach.max(at + half);
-    }
-    sheet.svg.text(reach + 8.0, middle + 4.5, &shown(end * axis.factor), LABEL);
+    svg.text(reach + 8.0, middle + 4.5, &signed(bar.value.mean * 100.0, 2), LABEL);
 }
 
 /// The pixels of the references' lines.
-fn reference_places(panel: &BarPanel, scale: &Scale, axis: &BarAxis) -> Vec<f64> {
+fn reference_places(panel: &BarPanel, scale: &Scale, range: (f64, f64)) -> Vec<f64> {
     let values = panel.references.iter().map(|(_, value)| value * 100.0);
-    values.filter(|value| *value >= axis.range.0).map(|value| scale.at(value)).collect()
+    values.filter(|value| *value >= range.0).map(|value| scale.at(value)).collect()
 }
 
-/// A dashed line at each reference, and its number above the plot; one left of a cut axis is only told.
-fn reference_lines(sheet: &mut Sheet, area: Area, panel: &BarPanel, plot: Area, axis: &BarAxis) {
-    let scale = Scale::new(Spacing::Even, axis.range, (plot.x, plot.right()));
+/// A dashed line at each reference, and its number above the plot; one left of the axis is only named.
+fn reference_lines(sheet: &mut Sheet, area: Area, panel: &BarPanel, plot: Area, range: (f64, f64)) {
+    let scale = Scale::new(Spacing::Even, range, (plot.x, plot.right()));
     for (at, ((name, value), dash)) in panel.references.iter().zip(REFERENCES).enumerate() {
         let value = value * 100.0;
         let y = area.y + 6.0 + (at + 1) as f64 * LINE;
         sheet.svg.polyline(&[(area.x, y), (area.x + 24.0, y)], INK, 1.6, dash);
-        let place = if value < axis.range.0 { ", left of the axis" } else { "" };
+        let place = if value < range.0 { ", left of the axis" } else { "" };
         sheet.svg.text(area.x + 30.0, y + 4.0, &format!("{name}: {}{place}", fixed(value, 2)), TICK);
-        if value >= axis.range.0 {
+        if value >= range.0 {
             let x = scale.at(value);
             sheet.svg.polyline(&[(x, plot.y), (x, plot.bottom())], INK, 1.6, dash);
         }
@@ -387,25 +355,14 @@ fn reference_lines(sheet: &mut Sheet, area: Area, panel: &BarPanel, plot: Area, 
 }
 
 /// An interval: a thin line with ends.
-fn thin(sheet: &mut Sheet, (low, high): (f64, f64), y: f64) {
-    sheet.svg.line((low, y), (high, y), INK, 1.2);
-    for x in [low, high] {
-        sheet.svg.line((x, y - 4.5), (x, y + 4.5), INK, 1.2);
-    }
+fn thin(svg: &mut Svg, (low, high): (f64, f64), y: f64) {
+    svg.whisker([((low, y), true), ((high, y), true)], 4.5, INK, 1.2);
 }
 
 /// The spread over seeds: a thick line, never so short that it vanishes.
-fn thick(sheet: &mut Sheet, (low, high): (f64, f64), y: f64) {
+fn thick(svg: &mut Svg, (low, high): (f64, f64), y: f64) {
     let (middle, half) = ((low + high) / 2.0, ((high - low) / 2.0).max(0.9));
-    sheet.svg.rect((middle - half, y - 3.0), (2.0 * half, 6.0), INK, 1.0);
-}
-
-/// Two slanted strokes through the axis: it was cut here.
-fn cut(sheet: &mut Sheet, plot: Area) {
-    let (x, y) = (plot.x + 6.0, plot.bottom());
-    for dx in [0.0, 5.0] {
-        sheet.svg.line((x + dx - 3.0, y + 5.0), (x + dx + 3.0, y - 5.0), SOFT, 1.4);
-    }
+    svg.rect((middle - half, y - 3.0), (2.0 * half, 6.0), INK, 1.0);
 }
 
 #[cfg(test)]

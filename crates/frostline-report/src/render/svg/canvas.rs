@@ -1,5 +1,5 @@
 //! SVG text: shapes, lines and words at fixed places. No scripts, style sheets or embedded fonts, so that every
-//! viewer and converter agrees.
+//! viewer and converter agrees. A page gives the same elements its own colours, by the colours that are named here.
 
 use std::fmt::Write as _;
 
@@ -51,6 +51,17 @@ impl Lettering {
     }
 }
 
+/// The size and the colour that text has unless it names others: most text of a figure does not.
+pub(super) const TEXT_SIZE: f64 = 12.0;
+pub(super) const TEXT_COLOUR: &str = "#595959";
+
+/// What a part of a figure shows: its value as a number for scripts, and in words.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shown {
+    pub value: String,
+    pub words: String,
+}
+
 /// An image under construction. Places are in pixels from the top left.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Svg {
@@ -58,6 +69,19 @@ pub(super) struct Svg {
 }
 
 impl Svg {
+    /// Removes and returns everything that was drawn so far.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.body)
+    }
+
+    /// Draws elements as one part, which carries the name of its policy and its value, if it has some.
+    pub fn part(&mut self, policy: Option<&str>, shown: Option<&Shown>, draw: impl FnOnce(&mut Self)) {
+        let policy = policy.map_or_else(String::new, |name| format!(" data-policy=\"{}\"", xml(name)));
+        self.put(format_args!("<g{policy}{}>{}", value(shown), title(shown)));
+        draw(self);
+        self.put(format_args!("</g>"));
+    }
+
     pub fn text(&mut self, x: f64, y: f64, text: &str, look: Lettering) {
         let anchor = match look.anchor {
             Anchor::Start => "",
@@ -65,19 +89,61 @@ impl Svg {
             Anchor::End => " text-anchor=\"end\"",
         };
         let bold = if look.bold { " font-weight=\"bold\"" } else { "" };
+        let size = match look.size == TEXT_SIZE {
+            true => String::new(),
+            false => format!(" font-size=\"{}\"", px(look.size)),
+        };
+        let fill = match look.colour {
+            TEXT_COLOUR => String::new(),
+            other => format!(" fill=\"{other}\""),
+        };
         self.put(format_args!(
-            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{anchor}{bold}>{}</text>",
+            "<text x=\"{}\" y=\"{}\"{size}{fill}{anchor}{bold}>{}</text>",
             px(x),
             px(y),
-            px(look.size),
-            look.colour,
             xml(text)
         ));
     }
 
+    /// Draws texts of one look, which is named once; each has its place.
+    pub fn texts<'t>(&mut self, look: Lettering, texts: impl IntoIterator<Item = ((f64, f64), &'t str)>) {
+        let anchor = if look.anchor == Anchor::Middle { "middle" } else { "start" };
+        self.put(format_args!(
+            "<g font-size=\"{}\" fill=\"{}\" text-anchor=\"{anchor}\">",
+            px(look.size),
+            look.colour
+        ));
+        for ((x, y), text) in texts {
+            self.put(format_args!("<text x=\"{}\" y=\"{}\">{}</text>", px(x), px(y), xml(text)));
+        }
+        self.put(format_args!("</g>"));
+    }
+
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, width: f64) {
         self.put(format_args!(
-            "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{colour}\" stroke-width=\"{}\"/>",
+            "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{colour}\"{}/>",
+            px(from.0),
+            px(from.1),
+            px(to.0),
+            px(to.1),
+            match width == 1.0 {
+                true => String::new(),
+                false => format!(" stroke-width=\"{}\"", px(width)),
+            }
+        ));
+    }
+
+    /// Draws an interval: a line with a short bar at each end that has one.
+    pub fn whisker(&mut self, ends: [((f64, f64), bool); 2], reach: f64, colour: &str, width: f64) {
+        let [(from, _), (to, _)] = ends;
+        let is_level = (to.0 - from.0).abs() > (to.1 - from.1).abs();
+        let bar = |((x, y), _): &((f64, f64), bool)| match is_level {
+            true => format!("M{},{}V{}", px(*x), px(y - reach), px(y + reach)),
+            false => format!("M{},{}H{}", px(x - reach), px(*y), px(x + reach)),
+        };
+        let bars: String = ends.iter().filter(|(_, has_bar)| *has_bar).map(bar).collect();
+        self.put(format_args!(
+            "<path d=\"M{},{}L{},{}{bars}\" stroke=\"{colour}\" stroke-width=\"{}\"/>",
             px(from.0),
             px(from.1),
             px(to.0),
@@ -120,7 +186,21 @@ impl Svg {
 
     /// A point with a white rim, so that it shows on lines and on other points.
     pub fn mark(&mut self, shape: Shape, at: (f64, f64), radius: f64, colour: &str) {
-        let rim = "stroke=\"#FFFFFF\" stroke-width=\"1\"";
+        self.mark_showing(shape, at, radius, colour, None);
+    }
+
+    /// Draws the same point as a part with a value.
+    pub fn mark_showing(
+        &mut self,
+        shape: Shape,
+        at: (f64, f64),
+        radius: f64,
+        colour: &str,
+        shown: Option<&Shown>,
+    ) {
+        let value = value(shown);
+        let title = title(shown);
+        let rim = "stroke=\"#FFFFFF\"";
         let (x, y) = at;
         let around = |corners: &[(f64, f64)]| -> String {
             let corners: Vec<(f64, f64)> =
@@ -130,7 +210,7 @@ impl Svg {
         let corners = match shape {
             Shape::Circle => {
                 return self.put(format_args!(
-                    "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{colour}\" {rim}/>",
+                    "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{colour}\" {rim}{value}>{title}</circle>",
                     px(x),
                     px(y),
                     px(radius)
@@ -141,27 +221,22 @@ impl Svg {
             Shape::Diamond => around(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
             Shape::Wedge => around(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
         };
-        self.put(format_args!("<polygon points=\"{corners}\" fill=\"{colour}\" {rim}/>"));
-    }
-
-    /// The whole file. `title` and `about` are what a screen reader says.
-    pub fn finish(self, size: (f64, f64), title: &str, about: &str) -> String {
-        let (width, height) = (px(size.0), px(size.1));
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"title about\" \
-             font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\">\n\
-             <title id=\"title\">{}</title>\n<desc id=\"about\">{}</desc>\n\
-             <rect width=\"{width}\" height=\"{height}\" fill=\"#FFFFFF\"/>\n{}</svg>\n",
-            xml(title),
-            xml(about),
-            self.body
-        )
+        self.put(format_args!(
+            "<polygon points=\"{corners}\" fill=\"{colour}\" {rim}{value}>{title}</polygon>"
+        ));
     }
 
     fn put(&mut self, element: std::fmt::Arguments<'_>) {
         writeln!(self.body, "{element}").expect("writing to a string cannot fail");
     }
+}
+
+fn value(shown: Option<&Shown>) -> String {
+    shown.map_or_else(String::new, |shown| format!(" data-value=\"{}\"", shown.value))
+}
+
+fn title(shown: Option<&Shown>) -> String {
+    shown.map_or_else(String::new, |shown| format!("<title>{}</title>", xml(&shown.words)))
 }
 
 /// An upper estimate of a text's width in pixels, for Helvetica and the wider DejaVu Sans.
@@ -195,7 +270,7 @@ pub(super) fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
 }
 
 fn fill_opacity(opacity: f64) -> String {
-    if opacity < 1.0 { format!(" fill-opacity=\"{}\"", px(opacity)) } else { String::new() }
+    if opacity < 1.0 { format!(" fill-opacity=\"{}\"", short(opacity, 2)) } else { String::new() }
 }
 
 fn places(points: &[(f64, f64)]) -> String {
@@ -203,10 +278,14 @@ fn places(points: &[(f64, f64)]) -> String {
     places.join(" ")
 }
 
-/// A tenth of a pixel is fine enough, and hides the last bits of logarithms. Opacities keep two.
-fn px(value: f64) -> String {
-    let text = format!("{value:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
+/// A tenth of a pixel is fine enough, and hides the last bits of logarithms.
+pub(super) fn px(value: f64) -> String {
+    short(value, 1)
+}
+
+fn short(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     if text == "-0" { "0".into() } else { text.into() }
 }
 
@@ -216,7 +295,7 @@ mod tests {
 
     #[test]
     fn lengths_have_few_digits() {
-        assert_eq!((px(1.0), px(-0.001), px(2.345)), ("1".into(), "0".into(), "2.35".into()));
+        assert_eq!((px(1.0), px(-0.001), px(2.345)), ("1".into(), "0".into(), "2.3".into()));
     }
 
     #[test]
@@ -224,10 +303,9 @@ mod tests {
         let drawn = |width, height| {
             let mut canvas = Svg::default();
             canvas.rect((1.0, 2.0), (width, height), "#000000", 1.0);
-            canvas.finish((9.0, 9.0), "title", "about").matches("<rect").count()
+            canvas.take().matches("<rect").count()
         };
-        // One is the background.
-        assert_eq!([drawn(3.0, 4.0), drawn(0.001, 4.0), drawn(3.0, -1.0)], [2, 1, 1]);
+        assert_eq!([drawn(3.0, 4.0), drawn(0.001, 4.0), drawn(3.0, -1.0)], [1, 0, 0]);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Tables whose fields are shaded.
 
 use crate::chart::{Figure, Heat, HeatColour, HeatPanel};
-use crate::render::svg::canvas::{Anchor, Lettering, text_width};
+use crate::render::svg::canvas::{Anchor, Lettering, TEXT_SIZE, text_width};
 use crate::render::svg::scale::Spacing;
-use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, TICK, notes, widest};
+use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, TICK, notes, widest};
 use crate::render::svg::style::{COLOURS, INK, MISSING};
 
 /// A field's height, and the least width that a number needs.
@@ -14,7 +14,7 @@ const TITLE: f64 = 26.0;
 const LINE: f64 = 18.0;
 
 /// Draws shaded tables.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, heat: &Heat) -> String {
+pub(super) fn draw(frame: Frame<'_>, figure: &Figure, heat: &Heat) -> Drawing {
     let panels = &heat.panels;
     let colour = match heat.colour {
         HeatColour::Much => COLOURS[0],
@@ -33,12 +33,12 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, heat: &Heat) -> String {
     let mut sheet = Sheet::new(frame, figure, &titles, size);
     for (number, panel) in panels.iter().enumerate() {
         let plot = sheet.area(number).inside(head, 0.0, 0.0, left);
-        fields(&mut sheet, plot, panel, colour, width);
+        fields(&mut sheet, frame, plot, panel, (colour, width));
     }
-    sheet.finish(&notes(figure, Spacing::Even, (Spacing::Even, (0.0, 1.0))))
+    sheet.finish(notes(figure, Spacing::Even, (Spacing::Even, (0.0, 1.0))))
 }
 
-fn fields(sheet: &mut Sheet, plot: Area, panel: &HeatPanel, colour: &str, width: f64) {
+fn fields(sheet: &mut Sheet, frame: Frame<'_>, plot: Area, panel: &HeatPanel, (colour, width): (&str, f64)) {
     let middle = |column: usize| plot.x + (column as f64 + 0.5) * width;
     for (column, lines) in panel.columns.iter().enumerate() {
         for (line, text) in lines.iter().rev().enumerate() {
@@ -48,13 +48,19 @@ fn fields(sheet: &mut Sheet, plot: Area, panel: &HeatPanel, colour: &str, width:
     }
     for (number, (name, fields)) in panel.rows.iter().enumerate() {
         let top = plot.y + number as f64 * ROW;
-        sheet.svg.text(plot.x - 8.0, top + ROW / 2.0 + 4.5, name, LABEL.anchor(Anchor::End));
-        for (column, field) in fields.iter().enumerate() {
-            let Some(field) = field else { continue };
-            let from = (plot.x + column as f64 * width + 1.0, top + 1.0);
-            sheet.svg.rect(from, (width - 2.0, ROW - 2.0), colour, field.shade);
-            let number = Lettering::new(12.0, INK).anchor(Anchor::Middle);
-            sheet.svg.text(middle(column), top + ROW / 2.0 + 4.2, &field.label, number);
-        }
+        sheet.svg.part(frame.known(name), None, |svg| {
+            svg.text(plot.x - 8.0, top + ROW / 2.0 + 4.5, name, LABEL.anchor(Anchor::End));
+            for (column, field) in fields.iter().enumerate() {
+                let Some(field) = field else { continue };
+                let from = (plot.x + column as f64 * width + 1.0, top + 1.0);
+                svg.rect(from, (width - 2.0, ROW - 2.0), colour, field.shade);
+            }
+            let number = Lettering::new(TEXT_SIZE, INK).anchor(Anchor::Middle);
+            let known =
+                fields.iter().enumerate().filter_map(|(column, field)| Some((column, field.as_ref()?)));
+            let texts =
+                known.map(|(column, field)| ((middle(column), top + ROW / 2.0 + 4.2), field.label.as_str()));
+            svg.texts(number, texts);
+        });
     }
 }

@@ -3,9 +3,10 @@
 use frostline_score::MeanStd;
 
 use crate::chart::{Figure, Line, LineKey, Lines, Spread, XAxis, YAxis};
-use crate::number::count;
+use crate::number::{count, plus_minus};
+use crate::render::svg::canvas::{Shown, Svg};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range};
-use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, notes, spread, widest};
+use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, notes, spread, widest};
 use crate::render::svg::style::{SOFT, style};
 
 /// Height of a line's name.
@@ -42,7 +43,7 @@ impl LineSizes {
 }
 
 /// Draws lines.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &Lines) -> String {
+pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &Lines) -> Drawing {
     let look = LineSizes::of(lines.key);
     let room = widest(lines.names.iter().map(String::as_str)) + look.sample;
     let height = 360.0_f64.max(lines.most as f64 * NAME + 110.0);
@@ -60,11 +61,11 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &Lines) -> String {
         let factor = if lines.y == YAxis::Shares { 100.0 } else { 1.0 };
         sheet.y_axis(plot, &y, lines.y_title, factor);
         sheet.x_axis(plot, &x, &ticks, lines.x_title);
-        draw_lines(&mut sheet, lines, &panel.lines, (&x, &y));
-        names(&mut sheet, lines.key, plot, &panel.lines, (&x, &y));
+        draw_lines(&mut sheet, frame, lines, &panel.lines, (&x, &y));
+        names(&mut sheet, frame, lines.key, plot, &panel.lines, (&x, &y));
     }
     let x_spacing = if matches!(lines.x, XAxis::From(_)) { Spacing::Even } else { Spacing::Log };
-    sheet.finish(&notes(figure, x_spacing, (spacing, range)))
+    sheet.finish(notes(figure, x_spacing, (spacing, range)))
 }
 
 /// How the vertical axis is spaced, and from where to where.
@@ -138,38 +139,81 @@ fn size_ticks(sizes: &[f64], x: &Scale, shown: impl Fn(f64) -> String) -> Vec<(f
     kept
 }
 
-fn draw_lines(sheet: &mut Sheet, lines: &Lines, of_panel: &[Line], (x, y): (&Scale, &Scale)) {
+fn draw_lines(
+    sheet: &mut Sheet,
+    frame: Frame<'_>,
+    lines: &Lines,
+    of_panel: &[Line],
+    (x, y): (&Scale, &Scale),
+) {
     for line in of_panel.iter().filter(|line| lines.spread == Spread::Band && line.name.is_some()) {
-        band(sheet, line, x, y);
+        sheet.svg.part(frame.policy(line.tone), None, |svg| band(svg, line, x, y));
     }
     // The first policies of a plan are the ones that others are compared with: they come last, on
     // top, and lines without a name come first.
     let mut order: Vec<&Line> = of_panel.iter().rev().collect();
     order.sort_by_key(|line| line.name.is_some());
     for line in order {
-        draw_line(sheet, lines, line, x, y);
+        let policy = frame.policy(line.tone);
+        let name = line.name.as_deref().or(policy).unwrap_or("");
+        // A line without marks has one title; with marks, each of them has its own.
+        let whole = (!has_marks(lines, line)).then(|| whole(lines, line, name)).flatten();
+        sheet.svg.part(policy, whole.as_ref(), |svg| draw_line(svg, lines, line, name, (x, y)));
     }
 }
 
-fn draw_line(sheet: &mut Sheet, lines: &Lines, line: &Line, x: &Scale, y: &Scale) {
+/// The ends of a line.
+fn whole(lines: &Lines, line: &Line, name: &str) -> Option<Shown> {
+    let (first, last) = (line.points.first()?, line.points.last()?);
+    let last = shown(lines, last, name);
+    let words = format!("from {}", shown(lines, first, name).words) + &format!(" to {}", last.words);
+    Some(Shown { words, ..last })
+}
+
+/// A point in words.
+fn shown(lines: &Lines, (at, stat): &(f64, MeanStd), name: &str) -> Shown {
+    let (value, decimals, sign) = match lines.y {
+        YAxis::Shares => (stat.times(100.0), 2, " %"),
+        YAxis::Loss => (*stat, 4, ""),
+    };
+    let at = if lines.x == XAxis::Rates { format!("{at:e}") } else { count(*at as u64) };
+    Shown {
+        value: format!("{:.decimals$}", value.mean),
+        words: format!("{name}, {} {at}: {}{sign}", lines.x_title, plus_minus(value, decimals)),
+    }
+}
+
+/// Whether a line has a mark at each of its points.
+fn has_marks(lines: &Lines, line: &Line) -> bool {
+    LineSizes::of(lines.key).marks && line.name.is_some() || line.points.len() == 1
+}
+
+fn draw_line(svg: &mut Svg, lines: &Lines, line: &Line, name: &str, (x, y): (&Scale, &Scale)) {
     let style = style(line.tone);
     if lines.spread == Spread::Whisker {
         for (at, stat) in &line.points {
             let Some(std) = stat.std else { continue };
-            let ends = (y.at(stat.mean - std), y.at(stat.mean + std));
-            sheet.svg.line((x.at(*at), ends.0), (x.at(*at), ends.1), style.colour, 1.2);
+            let most = if lines.y == YAxis::Shares { 1.0 } else { f64::INFINITY };
+            let ends = (y.at(stat.mean - std), y.at((stat.mean + std).min(most)));
+            svg.line((x.at(*at), ends.0), (x.at(*at), ends.1), style.colour, 1.2);
         }
     }
     let places: Vec<(f64, f64)> = line.points.iter().map(|(at, stat)| (x.at(*at), y.at(stat.mean))).collect();
-    sheet.svg.polyline(&places, style.colour, 1.8, style.dash);
-    let marks = LineSizes::of(lines.key).marks && line.name.is_some() || places.len() == 1;
-    for place in places.iter().filter(|_| marks) {
-        sheet.svg.mark(style.shape, *place, 4.0, style.colour);
+    svg.polyline(&places, style.colour, 1.8, style.dash);
+    for (place, point) in places.iter().zip(&line.points).filter(|_| has_marks(lines, line)) {
+        svg.mark_showing(style.shape, *place, 4.0, style.colour, Some(&shown(lines, point, name)));
     }
 }
 
 /// Every line's name at its end, moved apart where lines end close together.
-fn names(sheet: &mut Sheet, key: LineKey, plot: Area, lines: &[Line], (x, y): (&Scale, &Scale)) {
+fn names(
+    sheet: &mut Sheet,
+    frame: Frame<'_>,
+    key: LineKey,
+    plot: Area,
+    lines: &[Line],
+    (x, y): (&Scale, &Scale),
+) {
     let end = |line: &Line| line.points.last().map(|(at, stat)| (x.at(*at), y.at(stat.mean)));
     let named = lines.iter().filter_map(|line| Some((line, line.name.as_deref()?, end(line)?)));
     let named: Vec<(&Line, &str, (f64, f64))> = named.collect();
@@ -179,24 +223,26 @@ fn names(sheet: &mut Sheet, key: LineKey, plot: Area, lines: &[Line], (x, y): (&
     for ((line, name, end), place) in named.iter().zip(places) {
         let left = plot.right() + look.names;
         let style = style(line.tone);
-        sheet.svg.line((end.0 + 6.0, end.1), (left, place), SOFT, 0.7);
-        match key {
-            LineKey::Marks => sheet.svg.mark(style.shape, (left + 6.0, place), 4.0, style.colour),
-            LineKey::Dashes => {
-                let sample = [(left + 1.0, place), (left + 19.0, place)];
-                sheet.svg.polyline(&sample, style.colour, 2.4, style.dash);
+        sheet.svg.part(frame.policy(line.tone), None, |svg| {
+            svg.line((end.0 + 6.0, end.1), (left, place), SOFT, 0.7);
+            match key {
+                LineKey::Marks => svg.mark(style.shape, (left + 6.0, place), 4.0, style.colour),
+                LineKey::Dashes => {
+                    let sample = [(left + 1.0, place), (left + 19.0, place)];
+                    svg.polyline(&sample, style.colour, 2.4, style.dash);
+                }
+                LineKey::Both => {
+                    let sample = [(left + 1.0, place), (left + 17.0, place)];
+                    svg.polyline(&sample, style.colour, 2.0, style.dash);
+                    svg.mark(style.shape, (left + 9.0, place), 3.5, style.colour);
+                }
             }
-            LineKey::Both => {
-                let sample = [(left + 1.0, place), (left + 17.0, place)];
-                sheet.svg.polyline(&sample, style.colour, 2.0, style.dash);
-                sheet.svg.mark(style.shape, (left + 9.0, place), 3.5, style.colour);
-            }
-        }
-        sheet.svg.text(left + look.text, place + 4.5, name, LABEL);
+            svg.text(left + look.text, place + 4.5, name, LABEL);
+        });
     }
 }
 
-fn band(sheet: &mut Sheet, line: &Line, x: &Scale, y: &Scale) {
+fn band(svg: &mut Svg, line: &Line, x: &Scale, y: &Scale) {
     let edge = |sign: f64| {
         let points = line.points.iter();
         points.map(move |(at, stat)| {
@@ -206,6 +252,6 @@ fn band(sheet: &mut Sheet, line: &Line, x: &Scale, y: &Scale) {
     };
     if line.points.iter().any(|(_, stat)| stat.std.is_some()) {
         let outline: Vec<(f64, f64)> = edge(1.0).chain(edge(-1.0).rev()).collect();
-        sheet.svg.polygon(&outline, style(line.tone).colour, 0.18);
+        svg.polygon(&outline, style(line.tone).colour, 0.18);
     }
 }

@@ -10,12 +10,17 @@ mod sets;
 mod sheet;
 mod style;
 
-use crate::chart::{Chart, Figure};
+use crate::chart::{Chart, Figure, Tone};
 
-pub(crate) use sheet::Frame;
+use crate::study::BASELINE;
 
-/// A figure as a file.
-pub(crate) fn draw(frame: Frame<'_>, figure: &Figure) -> String {
+pub(crate) use sheet::{Drawing, Frame};
+
+/// A figure with how it was drawn.
+pub(crate) type Drawn = (Figure, Drawing);
+
+/// Draws a figure, for a file and for a page.
+pub(crate) fn draw(frame: Frame<'_>, figure: &Figure) -> Drawing {
     match &figure.chart {
         Chart::Bars(bars) => bars::draw(frame, figure, bars),
         Chart::Lines(lines) => lines::draw(frame, figure, lines),
@@ -23,4 +28,13 @@ pub(crate) fn draw(frame: Frame<'_>, figure: &Figure) -> String {
         Chart::Heat(heat) => heat::draw(frame, figure, heat),
         Chart::Sets(sets) => sets::draw(frame, figure, sets),
     }
+}
+
+/// Draws the sign of one of these policies, which figures mark it with.
+pub(crate) fn swatch(policies: &[&str], name: &str) -> String {
+    let place = policies.iter().filter(|policy| **policy != BASELINE).position(|policy| *policy == name);
+    let look = style::style(Tone::Policy(place));
+    let mut svg = canvas::Svg::default();
+    svg.mark(look.shape, (6.0, 6.0), 4.2, look.colour);
+    format!("<svg class=swatch width=12 height=12 aria-hidden=true>{}</svg>", svg.take().trim_end())
 }

@@ -1,18 +1,14 @@
 //! Points of one quantity against another. Names move until they cover neither points nor each other, with a line to
 //! their point.
 
-use crate::chart::{Across, Figure, Scatter, ScatterPanel, ScatterPoint};
-use crate::number::{count, fixed, plural};
-use crate::render::svg::canvas::{Anchor, text_width};
+use crate::chart::{Figure, Scatter, ScatterPanel, ScatterPoint};
+use crate::number::{fixed, plural};
+use crate::render::svg::canvas::{Anchor, Shown, Svg, text_width};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range, tick_labels};
-use crate::render::svg::sheet::{Area, Frame, LABEL, Sheet, TICK, notes};
+use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, TICK, notes};
 use crate::render::svg::style::{INK, REFERENCES, SOFT, Style, style};
 
 const SIZE: (f64, f64) = (400.0, 390.0);
-/// A share of the most parameters below which points crowd on an even axis.
-const CROWDED: f64 = 0.02;
-/// Room at both ends of a logarithmic axis, as a factor.
-const MARGIN: f64 = 1.5;
 /// Size of a point.
 const RADIUS: f64 = 5.0;
 /// Height of a reference's line in the legend.
@@ -23,6 +19,8 @@ const MOST_REACH: f64 = 15.0;
 /// A point with its name where it has one and whiskers, in pixels.
 struct Dot {
     name: Option<String>,
+    policy: Option<String>,
+    shown: Shown,
     style: Style,
     at: (f64, f64),
     /// Lower and upper end.
@@ -51,59 +49,32 @@ const NOBODY: usize = usize::MAX;
 
 /// The horizontal axis.
 struct XAxis {
-    spacing: Spacing,
-    /// In units.
     range: (f64, f64),
-    unit: f64,
-    unit_name: &'static str,
 }
 
 impl XAxis {
-    fn of(scatter: &Scatter) -> Self {
-        let points = || scatter.panels.iter().flat_map(|panel| &panel.points);
-        match scatter.across {
-            Across::Count => Self::of_counts(&points().map(|point| point.x.max(1.0)).collect::<Vec<_>>()),
-            Across::Saved => Self::of_savings(points()),
-        }
-    }
-
     /// From a little before the baseline, or a policy that needs more time, to a tenth after the last.
-    fn of_savings<'a>(points: impl Iterator<Item = &'a ScatterPoint>) -> Self {
+    fn of(scatter: &Scatter) -> Self {
         let reach = |point: &ScatterPoint| {
             let [low, high] = point.x_interval.unwrap_or([point.x; 2]);
             (low.max(point.x - MOST_REACH), high.min(point.x + MOST_REACH))
         };
         let widest = |(low, high): (f64, f64), (a, b): (f64, f64)| (low.min(a), high.max(b));
+        let points = scatter.panels.iter().flat_map(|panel| &panel.points);
         let (least, most) = points.map(reach).fold((0.0, 0.0), widest);
-        Self { spacing: Spacing::Even, range: (least - 4.0, most + 10.0), unit: 1.0, unit_name: "" }
-    }
-
-    /// From 0 in equal steps, unless most points would then crowd at its left end.
-    fn of_counts(all: &[f64]) -> Self {
-        let most = all.iter().copied().fold(1.0, f64::max);
-        let crowded = all.iter().filter(|&&x| x < CROWDED * most).count();
-        if 2 * crowded > all.len() {
-            let least = all.iter().copied().fold(most, f64::min);
-            let range = (least / MARGIN, most * MARGIN);
-            return Self { spacing: Spacing::Log, range, unit: 1.0, unit_name: "" };
-        }
-        let (unit, unit_name) = unit(most);
-        Self { spacing: Spacing::Even, range: (0.0, most / unit * 1.04), unit, unit_name }
-    }
-
-    fn ticks(&self, x: &Scale) -> Vec<(f64, String)> {
-        if self.spacing == Spacing::Log {
-            let whole = x.ticks(62.0).into_iter().filter(|value| value.fract() == 0.0);
-            return whole.map(|value| (value, count(value as u64))).collect();
-        }
-        let values = x.ticks(50.0);
-        let labels = tick_labels(&values);
-        values.into_iter().zip(labels).collect()
+        Self { range: (least - 4.0, most + 10.0) }
     }
 }
 
+/// Values under the axis.
+fn ticks(x: &Scale) -> Vec<(f64, String)> {
+    let values = x.ticks(50.0);
+    let labels = tick_labels(&values);
+    values.into_iter().zip(labels).collect()
+}
+
 /// Draws points.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> String {
+pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Drawing {
     let all = || scatter.panels.iter().flat_map(|panel| &panel.points);
     let lows = all().map(|point| point.interval.map_or(point.y, |ends| ends[0]));
     let highs = all().map(|point| point.interval.map_or(point.y, |ends| ends[1]));
@@ -119,20 +90,20 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Stri
     for (i, panel) in scatter.panels.iter().enumerate() {
         let area = sheet.area(i);
         let plot = area.inside(26.0 + legend, 16.0, 46.0, 44.0);
-        let x = Scale::new(axis.spacing, axis.range, (plot.x, plot.right()));
+        let x = Scale::new(Spacing::Even, axis.range, (plot.x, plot.right()));
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
         sheet.y_axis(plot, &y, scatter.y_title, 100.0);
-        sheet.x_axis(plot, &x, &axis.ticks(&x), &format!("{}{}", scatter.x_title, axis.unit_name));
+        sheet.x_axis(plot, &x, &ticks(&x), scatter.x_title);
         draw_references(&mut sheet, area, plot, panel, (&y, range));
         let front = front(panel, plot, &x, &y);
         if !front.is_empty() {
             sheet.svg.polyline(&front, SOFT, 1.6, "");
         }
-        let points = points(panel, axis.unit, &axis.range, &x, &y);
+        let points = points(frame, scatter, panel, &axis, (&x, &y));
         is_cut |= points.iter().filter_map(Dot::seen_level).any(|ends| ends.iter().any(|(_, cut)| *cut));
         unplaced += draw_points(&mut sheet, plot, &points, &front);
     }
-    let mut notes = notes(figure, axis.spacing, (spacing, range));
+    let mut notes = notes(figure, Spacing::Even, (spacing, range));
     if is_cut {
         notes.push(
             "A level whisker without an end continues beyond the axis; the tables have it whole.".into(),
@@ -141,7 +112,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Stri
     if unplaced > 0 {
         notes.push(format!("{} found no room.", plural(unplaced, "more name")));
     }
-    sheet.finish(&notes)
+    sheet.finish(notes)
 }
 
 /// The ends of the vertical axis with those references that leave the points at least half of its height, on an axis that
@@ -190,13 +161,22 @@ fn front(panel: &ScatterPanel, plot: Area, x: &Scale, y: &Scale) -> Vec<(f64, f6
 }
 
 /// A panel's points in pixels, those with names last.
-fn points(panel: &ScatterPanel, unit: f64, range: &(f64, f64), x: &Scale, y: &Scale) -> Vec<Dot> {
-    let end = |value: f64| (x.at(value / unit), !(range.0..=range.1).contains(&(value / unit)));
+fn points(
+    frame: Frame<'_>,
+    scatter: &Scatter,
+    panel: &ScatterPanel,
+    axis: &XAxis,
+    (x, y): (&Scale, &Scale),
+) -> Vec<Dot> {
+    let range = axis.range.0..=axis.range.1;
+    let end = |value: f64| (x.at(value), !range.contains(&value));
     let points = panel.points.iter().map(|point| Dot {
         name: point.name.clone(),
+        policy: frame.policy(point.tone).map(String::from),
+        shown: shown(frame, scatter, point),
         style: style(point.tone),
-        at: (x.at(point.x / unit), y.at(point.y)),
-        whisker: point.interval.map(|[low, high]| (y.at(low), y.at(high))),
+        at: (x.at(point.x), y.at(point.y)),
+        whisker: point.interval.map(|[low, high]| (y.at(low), y.at(high.min(1.0)))),
         level: point.x_interval.map(|ends| ends.map(end)),
     });
     let mut points: Vec<Dot> = points.collect();
@@ -204,39 +184,58 @@ fn points(panel: &ScatterPanel, unit: f64, range: &(f64, f64), x: &Scale, y: &Sc
     points
 }
 
+/// A point in words.
+fn shown(frame: Frame<'_>, scatter: &Scatter, point: &ScatterPoint) -> Shown {
+    let name = point.name.as_deref().or(frame.policy(point.tone)).unwrap_or("");
+    // A title ends in its unit, `, %` and of what.
+    let told = |title: &str, value: String, ends: Option<[String; 2]>| {
+        let (title, rest) = title.split_once(", %").unwrap_or((title, ""));
+        let ends = ends.map_or_else(String::new, |[low, high]| format!(" ({low} to {high})"));
+        format!("{title} {value}{ends} %{rest}")
+    };
+    let (height, across) = (|share: f64| fixed(100.0 * share, 2), |percent: f64| fixed(percent, 1));
+    let words = format!(
+        "{name}: {}, {}",
+        told(
+            scatter.y_title,
+            height(point.y),
+            point.interval.map(|[low, high]| [low, high.min(1.0)].map(height))
+        ),
+        told(scatter.x_title, across(point.x), point.x_interval.map(|ends| ends.map(across))),
+    );
+    Shown { value: format!("{:.2}", 100.0 * point.y), words }
+}
+
 /// Draws points, whiskers and names; returns how many names found no room.
 fn draw_points(sheet: &mut Sheet, plot: Area, points: &[Dot], front: &[(f64, f64)]) -> usize {
-    points.iter().for_each(|point| draw_whiskers(sheet, point));
     let labels = best_labels(plot, points, front);
     for (point, label) in points.iter().zip(&labels) {
-        if let Some(end) = label.as_ref().and_then(|label| label.leader) {
-            sheet.svg.line(point.at, end, SOFT, 0.8);
-        }
-    }
-    for point in points {
-        sheet.svg.mark(point.style.shape, point.at, RADIUS, point.style.colour);
+        sheet.svg.part(point.policy.as_deref(), None, |svg| {
+            draw_whiskers(svg, point);
+            if let Some(end) = label.as_ref().and_then(|label| label.leader) {
+                svg.line(point.at, end, SOFT, 0.8);
+            }
+        });
     }
     for (point, label) in points.iter().zip(&labels) {
-        if let (Some(name), Some(label)) = (&point.name, label) {
-            sheet.svg.text(label.at.0, label.at.1, name, LABEL.anchor(label.anchor));
-        }
+        let style = point.style;
+        sheet.svg.part(point.policy.as_deref(), None, |svg| {
+            svg.mark_showing(style.shape, point.at, RADIUS, style.colour, Some(&point.shown));
+            if let (Some(name), Some(label)) = (&point.name, label) {
+                svg.text(label.at.0, label.at.1, name, LABEL.anchor(label.anchor));
+            }
+        });
     }
     unplaced_labels(points, &labels)
 }
 
-fn draw_whiskers(sheet: &mut Sheet, point: &Dot) {
+fn draw_whiskers(svg: &mut Svg, point: &Dot) {
     let ((x, y), colour) = (point.at, point.style.colour);
     if let Some((low, high)) = point.seen_whisker() {
-        sheet.svg.line((x, low), (x, high), colour, 1.4);
-        for end in [low, high] {
-            sheet.svg.line((x - 4.0, end), (x + 4.0, end), colour, 1.4);
-        }
+        svg.whisker([((x, low), true), ((x, high), true)], 4.0, colour, 1.4);
     }
-    if let Some([left, right]) = point.seen_level() {
-        sheet.svg.line((left.0, y), (right.0, y), colour, 1.4);
-        for (end, _) in [left, right].into_iter().filter(|(_, is_cut)| !is_cut) {
-            sheet.svg.line((end, y - 4.0), (end, y + 4.0), colour, 1.4);
-        }
+    if let Some(ends) = point.seen_level() {
+        svg.whisker(ends.map(|(end, is_cut)| ((end, y), !is_cut)), 4.0, colour, 1.4);
     }
 }
 
@@ -372,14 +371,4 @@ fn stations(from: (f64, f64), to: (f64, f64)) -> Vec<Taken> {
 
 fn overlap(a: &Taken, b: &Taken) -> bool {
     a.0 < b.2 && b.0 < a.2 && a.1 < b.3 && b.1 < a.3
-}
-
-fn unit(most: f64) -> (f64, &'static str) {
-    if most >= 2e6 {
-        (1e6, ", millions")
-    } else if most >= 2e3 {
-        (1e3, ", thousands")
-    } else {
-        (1.0, "")
-    }
 }

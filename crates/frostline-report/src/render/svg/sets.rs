@@ -3,10 +3,10 @@
 use frostline_score::MeanStd;
 
 use crate::chart::{Figure, SetPanel, Sets};
-
-use crate::render::svg::canvas::{Anchor, Shape};
+use crate::number::plus_minus;
+use crate::render::svg::canvas::{Anchor, Shape, Shown};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range};
-use crate::render::svg::sheet::{Area, Frame, Sheet, TICK, notes};
+use crate::render::svg::sheet::{Area, Drawing, Frame, Sheet, TICK, notes};
 use crate::render::svg::style::{COLOURS, GRID, INK, SOFT};
 
 const WIDTH: f64 = 720.0;
@@ -18,7 +18,7 @@ const NAMES: f64 = 62.0;
 const WIDEST: f64 = 40.0;
 
 /// Draws every set: its value above, its members as a pattern below.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, sets: &Sets) -> String {
+pub(super) fn draw(frame: Frame<'_>, figure: &Figure, sets: &Sets) -> Drawing {
     let titles: Vec<&str> = sets.panels.iter().map(|panel| panel.title.as_str()).collect();
     let most = sets.panels.iter().map(|panel| panel.blocks).max().unwrap_or(1) as f64;
     let size = (NAMES + WIDTH, 26.0 + HEIGHT + 12.0 + most * ROW + 60.0);
@@ -37,7 +37,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, sets: &Sets) -> String {
         sheet.y_axis(plot, &y, sets.y_title, 100.0);
         panel(&mut sheet, set_panel, plot, &y);
     }
-    sheet.finish(&notes(figure, Spacing::Even, (spacing, range)))
+    sheet.finish(notes(figure, Spacing::Even, (spacing, range)))
 }
 
 fn panel(sheet: &mut Sheet, panel: &SetPanel, plot: Area, y: &Scale) {
@@ -53,10 +53,12 @@ fn panel(sheet: &mut Sheet, panel: &SetPanel, plot: Area, y: &Scale) {
     for (column, (set, stat)) in columns.iter().enumerate() {
         let at = x(column);
         if let Some(std) = stat.std {
-            sheet.svg.line((at, y.at(stat.mean - std)), (at, y.at(stat.mean + std)), SOFT, 1.0);
+            let ends = (y.at(stat.mean - std), y.at((stat.mean + std).min(1.0)));
+            sheet.svg.line((at, ends.0), (at, ends.1), SOFT, 1.0);
         }
         let radius = (step * 0.42).clamp(1.6, 4.5);
-        sheet.svg.mark(Shape::Circle, (at, y.at(stat.mean)), radius, COLOURS[0]);
+        let place = (at, y.at(stat.mean));
+        sheet.svg.mark_showing(Shape::Circle, place, radius, COLOURS[0], Some(&shown(panel, *set, *stat)));
         let width = (step * 0.78).min(11.0);
         for block in 0..panel.blocks {
             let top = pattern + (panel.blocks - 1 - block) as f64 * ROW + 1.5;
@@ -70,6 +72,15 @@ fn panel(sheet: &mut Sheet, panel: &SetPanel, plot: Area, y: &Scale) {
         sheet.svg.text(plot.x - 7.0, middle + 4.0, &name, TICK.anchor(Anchor::End));
     }
     sizes(sheet, panel, plot, (step, foot));
+}
+
+/// The value of a set, with its blocks.
+fn shown(panel: &SetPanel, set: usize, stat: MeanStd) -> Shown {
+    let blocks = (0..panel.blocks).filter(|block| set >> block & 1 == 1).map(|block| block.to_string());
+    let blocks = blocks.collect::<Vec<_>>().join(", ");
+    let frozen = if blocks.is_empty() { "no block frozen".into() } else { format!("blocks {blocks} frozen") };
+    let value = stat.times(100.0);
+    Shown { value: format!("{:.2}", value.mean), words: format!("{frozen}: {} %", plus_minus(value, 2)) }
 }
 
 /// Under the pattern, how many blocks are frozen, with a line between one size and the next.

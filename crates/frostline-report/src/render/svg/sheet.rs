@@ -1,9 +1,11 @@
 //! The frame of every figure: title, banner, panels side by side, notes.
 
-use crate::chart::{Figure, Note};
-use crate::render::svg::canvas::{Anchor, Lettering, Svg, text_width, wrapped};
+use crate::chart::{Figure, Note, Tone};
+use crate::render::escape::xml;
+use crate::render::svg::canvas::{Anchor, Lettering, Svg, TEXT_COLOUR, TEXT_SIZE, px, text_width, wrapped};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_note, tick_labels};
 use crate::render::svg::style::{GRID, INK, SOFT, WARN};
+use crate::study::BASELINE;
 
 const MARGIN: f64 = 20.0;
 const GAP: f64 = 28.0;
@@ -21,6 +23,85 @@ pub(crate) struct Frame<'a> {
     pub name: &'a str,
     /// A banner for the picture, and the same for those who cannot see it.
     pub banner: Option<[&'a str; 2]>,
+    /// The policies in the plan's order.
+    pub policies: &'a [&'a str],
+}
+
+impl<'a> Frame<'a> {
+    /// The policy that has a tone.
+    pub fn policy(&self, tone: Tone) -> Option<&'a str> {
+        match tone {
+            Tone::Policy(None) | Tone::Unnamed(None) => self.known(BASELINE),
+            Tone::Policy(Some(place)) | Tone::Unnamed(Some(place)) => {
+                self.policies.iter().filter(|name| **name != BASELINE).nth(place).copied()
+            }
+            Tone::Reference(_) => None,
+        }
+    }
+
+    /// The policy of this name, if it is one.
+    pub fn known(&self, name: &str) -> Option<&'a str> {
+        self.policies.iter().find(|policy| **policy == name).copied()
+    }
+}
+
+/// A figure as it was drawn: panels, which a page places one by one, and what a file has around them.
+#[derive(Clone, Debug)]
+pub(crate) struct Drawing {
+    /// The name of its file without the ending.
+    name: String,
+    title: &'static str,
+    about: String,
+    /// What is above the panels in a file.
+    head: String,
+    panels: Vec<DrawnPanel>,
+    /// What is below the panels, as sentences and as a file has it.
+    pub notes: Vec<String>,
+    foot: String,
+    size: (f64, f64),
+}
+
+/// A panel with its place in the file.
+#[derive(Clone, Debug)]
+struct DrawnPanel {
+    title: String,
+    area: Area,
+    body: String,
+}
+
+impl Drawing {
+    /// Returns the figure as a file of its own. Its title and description are for screen readers.
+    pub fn file(&self) -> String {
+        let (width, height) = (px(self.size.0), px(self.size.1));
+        let bodies: String = self.panels.iter().map(|panel| panel.body.as_str()).collect();
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{name}-title {name}-about\" \
+             font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\" \
+             font-size=\"{TEXT_SIZE}\" fill=\"{TEXT_COLOUR}\">\n\
+             <title id=\"{name}-title\">{}</title>\n<desc id=\"{name}-about\">{}</desc>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"#FFFFFF\"/>\n{}{bodies}{}</svg>\n",
+            xml(self.title),
+            xml(&self.about),
+            self.head,
+            self.foot,
+            name = self.name,
+        )
+    }
+
+    /// Returns the panels as elements of a page, which has the title and the notes around them.
+    pub fn elements(&self) -> String {
+        let element = |panel: &DrawnPanel| {
+            let Area { x, y, width, height } = panel.area;
+            let [x, y, width, height] = [x, y, width, height].map(px);
+            format!(
+                "<svg width=\"{width}\" viewBox=\"{x} {y} {width} {height}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
+                xml(&format!("{}: {}", self.title, panel.title)),
+                panel.body
+            )
+        };
+        self.panels.iter().map(element).collect()
+    }
 }
 
 /// A part of the image.
@@ -58,15 +139,13 @@ const BOLD: f64 = 1.08;
 /// A figure under construction.
 pub(super) struct Sheet {
     pub svg: Svg,
-    areas: Vec<Area>,
-    width: f64,
+    areas: Vec<(String, Area)>,
+    drawing: Drawing,
     bottom: f64,
-    desc: String,
-    title: &'static str,
 }
 
 impl Sheet {
-    /// Lays out panels of these titles and writes them. Panels are wider than `size` where a title needs it.
+    /// Lays out panels of these titles. Panels are wider than `size` if a title needs it.
     pub fn new(frame: Frame<'_>, figure: &Figure, panels: &[&str], size: (f64, f64)) -> Self {
         // Letters of titles are bold.
         let widest = panels.iter().map(|title| text_width(title, PANEL.size) * BOLD).fold(0.0, f64::max);
@@ -87,41 +166,60 @@ impl Sheet {
             }
         }
         y += 4.0;
-        let mut areas = Vec::new();
-        for (i, title) in panels.iter().enumerate() {
-            let area = Area {
-                x: MARGIN + (i % columns) as f64 * (size.0 + GAP),
-                y: y + (i / columns) as f64 * (size.1 + GAP),
-                width: size.0,
-                height: size.1,
-            };
-            svg.text(area.x, area.y + 14.0, title, PANEL);
-            areas.push(area.inside(26.0, 0.0, 0.0, 0.0));
-        }
-        let bottom = areas.last().map_or(y, Area::bottom);
-        let desc = match frame.banner {
+        let area = |(i, title): (usize, &&str)| {
+            let (x, y) =
+                (MARGIN + (i % columns) as f64 * (size.0 + GAP), y + (i / columns) as f64 * (size.1 + GAP));
+            (title.to_string(), Area { x, y, width: size.0, height: size.1 })
+        };
+        let areas: Vec<(String, Area)> = panels.iter().enumerate().map(area).collect();
+        let bottom = areas.last().map_or(y, |(_, area)| area.bottom());
+        let about = match frame.banner {
             Some([_, whole]) => format!("{whole} {}", figure.about),
             None => figure.about.clone(),
         };
-        Self { svg, areas, width, bottom, desc, title: figure.title }
+        let drawing = Drawing {
+            name: figure.name().into(),
+            title: figure.title,
+            about,
+            head: svg.take(),
+            panels: Vec::new(),
+            notes: Vec::new(),
+            foot: String::new(),
+            size: (width, bottom),
+        };
+        Self { svg, areas, drawing, bottom }
     }
 
-    /// Where a panel may draw, under its title.
-    pub fn area(&self, panel: usize) -> Area {
-        self.areas[panel]
+    /// Begins the next panel, which has this number, and returns where it may draw, under its title.
+    pub fn area(&mut self, panel: usize) -> Area {
+        self.end_panel();
+        let (title, area) = self.areas[panel].clone();
+        self.svg.text(area.x, area.y + 14.0, &title, PANEL);
+        self.drawing.panels.push(DrawnPanel { title, area, body: String::new() });
+        area.inside(26.0, 0.0, 0.0, 0.0)
     }
 
-    /// The notes under the panels, then the whole file.
-    pub fn finish(mut self, notes: &[String]) -> String {
+    fn end_panel(&mut self) {
+        if let Some(panel) = self.drawing.panels.last_mut() {
+            panel.body = self.svg.take();
+        }
+    }
+
+    /// Ends the last panel, with notes under all panels.
+    pub fn finish(mut self, notes: Vec<String>) -> Drawing {
+        self.end_panel();
+        let mut drawing = self.drawing;
         let mut y = self.bottom + 28.0;
-        for note in notes {
-            for line in wrapped(note, NOTE.size, self.width - 2.0 * MARGIN) {
+        for note in &notes {
+            for line in wrapped(note, NOTE.size, drawing.size.0 - 2.0 * MARGIN) {
                 self.svg.text(MARGIN, y, &line, NOTE);
                 y += 17.0;
             }
         }
-        let size = (self.width, y + MARGIN - 12.0);
-        self.svg.finish(size, self.title, &self.desc)
+        drawing.foot = self.svg.take();
+        drawing.notes = notes;
+        drawing.size.1 = y + MARGIN - 12.0;
+        drawing
     }
 
     /// A grid across a plot with the values, times a factor, on its left, and what they are above it.

@@ -1,7 +1,7 @@
 //! Colours, dashes and shapes, the same in every figure.
 
 use crate::chart::Tone;
-use crate::render::svg::canvas::{SHAPES, Shape};
+use crate::render::svg::canvas::{SHAPES, Shape, TEXT_COLOUR};
 
 /// How a policy looks.
 #[derive(Clone, Copy, Debug)]
@@ -17,12 +17,10 @@ pub(super) const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7
 const DASHES: [&str; 4] = ["", "7 3", "2 2.5", "8 3 2 3"];
 /// The dashes of what policies are compared with.
 pub(super) const REFERENCES: [&str; 2] = ["2 3", "7 3"];
-/// The parts of a bar from left to right.
-pub(super) const PARTS: [&str; 3] = ["#0072B2", "#E69F00", "#999999"];
 /// The colour of what is missing to 1.
 pub(super) const MISSING: &str = "#D55E00";
 pub(super) const INK: &str = "#222222";
-pub(super) const SOFT: &str = "#595959";
+pub(super) const SOFT: &str = TEXT_COLOUR;
 pub(super) const GRID: &str = "#E4E4E4";
 pub(super) const WARN: &str = "#B34700";
 

@@ -7,10 +7,11 @@ use crate::fields::Fields;
 use crate::keys;
 use crate::number::{count, signed};
 use crate::page::Page;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::words::{extras_name, units};
 use crate::study::{Stored, Study};
-use crate::table::{Columns, DataFile, Quantity, Value};
-use crate::topic::Topic;
+use crate::table::{Quantity, Value};
+use crate::topic::{Of, Place, Topic};
 
 use frostline_score::MeanStd;
 use worth::{BestSet, BlockWorth, Lattice, SentenceErrors, best_sets, lattices, sentence_errors};
@@ -32,9 +33,11 @@ impl Blocks {
 }
 
 impl Topic for Blocks {
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        self.worths(study, lang, page);
-        self.best(study, lang, page);
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        if let Place::Language(lang) = place {
+            self.worths(study, lang, page);
+            self.best(study, lang, page);
+        }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
@@ -45,33 +48,13 @@ impl Topic for Blocks {
         vec![sets_figure(study, &lattices), self.worths_figure(study, &lattices)]
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        if self.worths.is_empty() {
-            return Vec::new();
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => {
+                Fields::default().with_some("blocks", &self.worths).with_some("best_sets", &self.best)
+            }
         }
-        let synthetic = study.synthetic();
-        let columns = Columns::default()
-            .column("synthetic", Quantity::Text, move |_| synthetic)
-            .column("lang", Quantity::Text, |worth: &&BlockWorth| worth.lang.clone())
-            .and(keys::raw_axes(study, |worth: &&BlockWorth| &worth.extras))
-            .column("block", Quantity::Count, |worth| worth.block)
-            .column("shapley_loss", Quantity::Change(2), |worth| worth.shapley_loss)
-            .column("standard_error", Quantity::Share(2), |worth| worth.standard_error)
-            .column("low", Quantity::Change(2), |worth| worth.interval.map(|ends| ends[0]))
-            .column("high", Quantity::Change(2), |worth| worth.interval.map(|ends| ends[1]))
-            .column("error_over", Quantity::Text, |worth| worth.error_over)
-            .column("regression_loss", Quantity::Change(2), |worth| worth.regression_loss)
-            .column("regression_error", Quantity::Share(2), |worth| worth.regression_error)
-            .column("seeds", Quantity::Count, |worth| worth.seeds);
-        vec![DataFile {
-            path: "blocks.csv",
-            about: "what freezing each block costs, with its error.".into(),
-            table: columns.table(&self.worths),
-        }]
-    }
-
-    fn fields(&self, _: &Study) -> Fields {
-        Fields::default().with_some("blocks", &self.worths).with_some("best_sets", &self.best)
     }
 }
 
@@ -157,13 +140,13 @@ impl Blocks {
         };
         let panels = lattices.iter().map(|lattice| BarPanel {
             title: panel_title(study, lattice),
-            axis: "lost by freezing it, points of dev accuracy".into(),
+            axis: "lost by freezing it, points of accuracy on dev".into(),
             kind: String::new(),
             rows: self.of_lattice(lattice).rev().map(row).collect(),
             references: Vec::new(),
         });
         let mut notes: Vec<Note> = vec![
-            "Bar and number: the Shapley value, in points of dev accuracy. The bars of a panel sum to what freezing \
+            "Bar and number: the Shapley value, in points of accuracy on dev. The bars of a panel sum to what freezing \
              all blocks costs. Diamond: accuracy with the block free minus frozen."
                 .into(),
         ];
@@ -175,11 +158,11 @@ impl Blocks {
             path: "figures/blocks.svg",
             title: "What freezing each block costs",
             theme: Theme::Parts,
-            about: "Each bar is a block's Shapley value: its share of the dev accuracy that is lost when all blocks \
+            about: "Each bar is a block's Shapley value: its share of the accuracy on dev that is lost when all blocks \
                     are frozen. The thin line is its 95 % interval. The diamond is its effect in a linear model."
                 .into(),
             chart: Chart::Bars(Bars {
-                lengths: Lengths::Differences(Quantity::Points(2)),
+                lengths: Lengths::Differences,
                 panels: panels.collect(),
                 names: Vec::new(),
                 interval: "95 % interval",
@@ -230,15 +213,15 @@ fn sets_figure(study: &Study, lattices: &[Lattice<'_>]) -> Figure {
     notes.push(Note::YAxis);
     Figure {
         path: "figures/subsets.svg",
-        title: "Dev accuracy by which blocks are frozen",
+        title: dev_accuracy!(" by which blocks are frozen"),
         theme: Theme::Parts,
         about: format!(
-            "Each column is a set of frozen blocks: a point at its mean dev accuracy over all {}, and \
+            "Each column is a set of frozen blocks: a point at its mean accuracy on dev over all {}, and \
              below it a dark field for each block in the set. Columns stand by how many blocks are frozen, \
              then by accuracy.",
             units(study).many
         ),
-        chart: Chart::Sets(Sets { panels: panels.collect(), y_title: "dev accuracy, %" }),
+        chart: Chart::Sets(Sets { panels: panels.collect(), y_title: DEV_AXIS }),
         notes,
         across: 1,
     }

@@ -37,7 +37,7 @@ pub(super) struct BlockWorth {
     /// Values of the further axes, in their order.
     pub extras: Vec<String>,
     pub block: usize,
-    /// The Shapley value of the loss in dev accuracy, a mean over seeds.
+    /// The Shapley value of the loss in accuracy on dev, a mean over seeds.
     pub shapley_loss: f64,
     pub standard_error: Option<f64>,
     /// Its 95 % interval.
@@ -51,7 +51,7 @@ pub(super) struct BlockWorth {
 }
 
 impl Lattice<'_> {
-    /// Dev accuracy of a set over seeds.
+    /// Accuracy of a set on dev, over seeds.
     pub fn accuracy(&self, set: usize) -> Option<MeanStd> {
         MeanStd::of(&self.seeds.iter().map(|cells| accuracy(cells[set])).collect::<Vec<_>>())
     }
@@ -142,7 +142,7 @@ pub(super) struct BestSet {
     pub extras: Vec<String>,
     /// The blocks, counted from the input.
     pub frozen: Vec<usize>,
-    /// Dev accuracy over seeds.
+    /// Accuracy on dev over seeds.
     pub accuracy: MeanStd,
     /// How many sets of this many blocks were run.
     pub of: usize,

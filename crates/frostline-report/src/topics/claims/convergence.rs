@@ -98,7 +98,7 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
         End::Best => "its best epoch",
     };
     let asks = format!(
-        "more than {} % of cells have, after epoch {epoch}, a dev accuracy within {} of that of {end}",
+        "more than {} % of cells have, after epoch {epoch}, an accuracy on dev within {} of that of {end}",
         short(100.0 * test.share),
         amount(test.within, "points")
     );

@@ -11,7 +11,7 @@ use crate::study::{CellView, Done};
 pub(super) struct Gauge<'a> {
     measure: Measure,
     task: &'a str,
-    /// `dev accuracy`, `test entity F1 of ner`, `training time`, `peak memory`.
+    /// `dev score`, `test entity F1 of ner`, `training time`, `peak memory`.
     pub name: String,
 }
 

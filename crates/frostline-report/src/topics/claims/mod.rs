@@ -20,8 +20,8 @@ use crate::number::{capital, fixed, listed, plural, signed};
 use crate::page::{Page, PageFile};
 use crate::study::Study;
 use crate::study::words::banner;
-use crate::table::{Columns, PaperTable, Quantity, Value};
-use crate::topic::Topic;
+use crate::table::{Columns, Quantity, Value};
+use crate::topic::{Of, Place, Topic, TopicTable};
 
 use convergence::{IntervalKind, Near, NearEnd};
 use judge::{Found, Judged, Tested, judge};
@@ -41,26 +41,38 @@ impl Claims {
 }
 
 impl Topic for Claims {
-    fn closing(&self, _: &Study) -> Option<(&'static str, Vec<String>)> {
-        let says = |claim: &Judged| claim.says.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-        let line =
-            |claim: &Judged| format!("{:<12}  {}{}", claim.verdict.name(), says(claim), by_which(claim));
-        (!self.judged.is_empty()).then(|| ("Claims", self.judged.iter().map(line).collect()))
+    fn prose(&self, _: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Closing => {
+                if self.judged.is_empty() {
+                    return;
+                }
+                let says = |claim: &Judged| claim.says.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+                let line = |claim: &Judged| {
+                    format!("{:<12}  {}{}", claim.verdict.name(), says(claim), by_which(claim))
+                };
+                page.section(2, "Claims");
+                page.items(self.judged.iter().map(line));
+            }
+            Place::Summary => {
+                if self.judged.is_empty() {
+                    return;
+                }
+                page.section(2, "Claims");
+                for claim in &self.judged {
+                    let tests =
+                        claim.tests.iter().map(|test| format!("{}: {}", sentence(claim, test), gist(test)));
+                    page.item_with(format!("**{}**: {}", claim.verdict.name(), claim.says), tests.collect());
+                }
+                page.paragraph(
+                    "`claims.md` has the tables, seed by seed, and says how a verdict is reached.",
+                );
+            }
+            _ => {}
+        }
     }
 
-    fn summary(&self, _: &Study, page: &mut Page) {
-        if self.judged.is_empty() {
-            return;
-        }
-        page.section(2, "Claims");
-        for claim in &self.judged {
-            let tests = claim.tests.iter().map(|test| format!("{}: {}", sentence(claim, test), gist(test)));
-            page.item_with(format!("**{}**: {}", claim.verdict.name(), claim.says), tests.collect());
-        }
-        page.paragraph("`claims.md` has the tables, seed by seed, and says how a verdict is reached.");
-    }
-
-    fn pages(&self, study: &Study) -> Vec<PageFile> {
+    fn pages(&self, study: &Study) -> Vec<PageFile<'_>> {
         if self.judged.is_empty() {
             return Vec::new();
         }
@@ -95,15 +107,22 @@ impl Topic for Claims {
             path: "claims.md",
             about: "every claim of the plan with the differences that decide it.".into(),
             page,
+            browser: None,
         }]
     }
 
-    fn paper_tables(&self, _: &Study) -> Vec<PaperTable> {
+    fn tables(&self, _: &Study) -> Vec<TopicTable> {
         if self.judged.is_empty() { Vec::new() } else { vec![paper::table(&self.judged)] }
+            .into_iter()
+            .map(TopicTable::Paper)
+            .collect()
     }
 
-    fn fields(&self, _: &Study) -> Fields {
-        Fields::default().with_some("claims", &self.judged)
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => Fields::default().with_some("claims", &self.judged),
+        }
     }
 }
 

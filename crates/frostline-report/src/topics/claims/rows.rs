@@ -16,7 +16,7 @@ use crate::topics::claims::verdict::{Question, Verdict, Wanted, together};
 /// Differences A − B, paired by seed.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Differences {
-    /// What A and B are measured by: `dev accuracy, %`.
+    /// What A and B are measured by: `test accuracy, %`.
     pub measured: String,
     /// What a difference is given in: `points`, or `%` of B.
     pub unit: &'static str,

@@ -3,16 +3,14 @@
 
 mod paper;
 mod prefix;
-mod speed;
 mod turns;
 
 use std::collections::BTreeMap;
 
-use frostline_record::{PredictedMemory, Timing};
+use frostline_record::PredictedMemory;
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Theme, Tone};
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
@@ -20,10 +18,9 @@ use crate::study::cells::over;
 use crate::study::epochs::is_steady;
 use crate::study::groups::Times;
 use crate::study::hardware::Hardware;
-use crate::study::turns::saving;
-use crate::study::{BASELINE, CellView, Done, Group, Study, distinct, panels, saved};
-use crate::table::{Columns, PaperTable, Quantity, Value};
-use crate::topic::{StudyRow, Topic};
+use crate::study::{BASELINE, CellView, Done, Group, Study, saved};
+use crate::table::{Quantity, Value};
+use crate::topic::{Of, Place, Topic, TopicTable};
 
 use prefix::PrefixStats;
 use turns::Predicted;
@@ -116,118 +113,64 @@ fn step_cost(done: &[&Done]) -> Option<StepCost> {
 }
 
 impl Topic for TrainingCost {
-    fn reading(&self, study: &Study) -> Vec<String> {
-        let in_turns = !study.step_costs.is_empty();
-        let baseline = if study.has_baseline() {
-            "**vs none** compares with `none`, where everything learns: each cell with the `none` cell of the same seed."
-        } else {
-            "The plan has no policy `none`, so time saved and differences in accuracy have \
-             nothing to be measured against."
-        };
-        let saving = if in_turns { turns::READING.into() } else { turns::untimed(study) };
-        vec![
-            baseline.into(),
-            "**Training time** is the time of the training steps alone. Loading, computing a \
-             constant prefix and evaluation are listed apart. Cells are run seed by seed, each seed's \
-             policies in turn, so that a machine that slows down slows all policies alike. Median step \
-             times leave out a cell's first three steps."
-                .into(),
-            saving,
-            "**Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
-             training time."
-                .into(),
-        ]
-    }
-
-    fn study_columns<'a>(&self, study: &'a Study) -> Columns<'a, StudyRow<'a>> {
-        let times = |row: &StudyRow<'a>, get: fn(&Times) -> MeanStd| -> Option<MeanStd> {
-            row.group()?.times.as_ref().map(get)
-        };
-        Columns::default()
-            .column("Training time", Quantity::Measured("s"), move |row| times(row, |t| t.train_s))
-            .optional("Time saved", Quantity::Percent(1), |row| {
-                row.group().map_or(Value::Missing, |group| saving(group, study.step_cost(group)))
-            })
-            .column("Samples", Quantity::Measured("/s"), move |row| times(row, |t| t.samples_per_s))
-            .column("Steps", Quantity::Measured("/s"), move |row| times(row, |t| t.steps_per_s))
-            .optional(BUSY, Quantity::Text, |row| row.group().and_then(Group::busy_words))
-    }
-
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        self.times(study, lang, page);
-        self.prefixes(study, lang, page);
-        match study.step_costs.is_empty() {
-            true => self.speedups(study, lang, page),
-            false => turns::section(study, lang, &|group| self.predicted(study, group), page),
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Reading => page.items({
+                let in_turns = !study.step_costs.is_empty();
+                let baseline = if study.has_baseline() {
+                    "**vs none** compares with `none`, where everything learns: each cell with the `none` cell of the same seed."
+                } else {
+                    "The plan has no policy `none`, so time saved and differences in accuracy have \
+                     nothing to be measured against."
+                };
+                let saving = if in_turns { turns::READING.into() } else { turns::untimed(study) };
+                vec![
+                    baseline.into(),
+                    "**Training time** is the time of the training steps alone. Loading, computing a \
+                     constant prefix and evaluation are listed apart. Cells are run seed by seed, each seed's \
+                     policies in turn, so that a machine that slows down slows all policies alike. Median step \
+                     times leave out a cell's first three steps."
+                        .into(),
+                    saving,
+                    "**Samples/s** and **steps/s** are train sentences and optimiser steps per second of \
+                     training time."
+                        .into()
+                ]
+            }),
+            Place::Language(lang) => {
+                self.times(study, lang, page);
+                self.prefixes(study, lang, page);
+                match study.step_costs.is_empty() {
+                    true => self.speedups(study, lang, page),
+                    false => turns::section(study, lang, &|group| self.predicted(study, group), page),
+                }
+            }
+            Place::Caveats => page.items({
+                let of_cells = (!study.machines.is_empty()).then(|| cells_while_busy(study)).flatten();
+                of_cells.into_iter().chain(turns::busy(study)).collect::<Vec<String>>()
+            }),
+            _ => {}
         }
     }
 
-    fn caveats(&self, study: &Study) -> Vec<String> {
-        let of_cells = (!study.machines.is_empty()).then(|| cells_while_busy(study)).flatten();
-        of_cells.into_iter().chain(turns::busy(study)).collect()
-    }
-
-    fn figures(&self, study: &Study) -> Vec<Figure> {
-        let speed = speed::figure(study, &|group| self.predicted(study, group));
-        speed.into_iter().chain([self.figure(study)]).collect()
-    }
-
-    fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
+    fn tables(&self, study: &Study) -> Vec<TopicTable> {
         vec![paper::table(study, &|group| self.predicted(study, group))]
+            .into_iter()
+            .map(TopicTable::Paper)
+            .collect()
     }
 
-    fn cell_columns<'a>(&'a self, _: &'a Study) -> Columns<'a, &'a CellView> {
-        let cost = |view: &&'a CellView| view.done().map(|done| &done.result.cost);
-        let timing = |view: &&'a CellView| view.done().and_then(|done| done.timing.as_ref());
-        type Measured = fn(&Timing) -> f64;
-        let measured: [(&str, Measured); 9] = [
-            ("load_ms", |t| t.load_ms),
-            ("train_ms", |t| t.train_ms),
-            ("eval_ms", |t| t.eval_ms),
-            ("total_ms", |t| t.total_ms),
-            ("step_ms_median", |t| t.step_ms_median),
-            ("samples_per_s", |t| t.samples_per_s),
-            ("steps_per_s", |t| t.steps_per_s),
-            ("tokens_per_s", |t| t.tokens_per_s),
-            ("peak_rss_mib", |t| t.peak_rss_mib),
-        ];
-        Columns::default()
-            .column("gflop_per_step", Quantity::Number(2, "GFLOP"), move |v| {
-                cost(v).map(|c| c.gflop_per_step)
-            })
-            .column("predicted_speedup", Quantity::Number(2, ""), move |v| {
-                cost(v).map(|c| c.predicted_speedup)
-            })
-            .column("predicted_speedup_cached", Quantity::Number(2, ""), move |view| {
-                cost(view).map(|cost| cost.predicted_speedup_cached)
-            })
-            .each(
-                measured,
-                |(name, _)| (*name).into(),
-                Quantity::Measured(""),
-                move |view, (_, get)| timing(view).map(get),
-            )
-            .column("predicted_step_ms", Quantity::Measured("ms"), move |view| {
-                timing(view)?.predicted_step_ms
-            })
-            .column("load_before", Quantity::Measured(""), move |view| timing(view)?.load?.before)
-            .column("load_stolen_share", Quantity::Measured(""), move |view| timing(view)?.load?.stolen)
-            .column("load_others_share", Quantity::Measured(""), move |view| timing(view)?.load?.others)
-            .column("processor_mhz", Quantity::Measured(""), move |view| timing(view)?.load?.mhz)
-            .column("machine_busy", Quantity::Text, move |view| Some(timing(view)?.load?.is_busy()))
-            .column("prefix_state", Quantity::Text, move |view| timing(view).map(|t| t.prefix.state.name()))
-            .column("prefix_blocks", Quantity::Count, move |view| timing(view).map(|t| t.prefix.blocks))
-            .column("prefix_fill_ms", Quantity::Measured("ms"), move |v| timing(v).map(|t| t.prefix.fill_ms))
-    }
-
-    fn group_fields(&self, study: &Study, group: &Group) -> Fields {
-        Fields::default()
-            .with("cost", &self.steps(group))
-            .with("times", &group.times)
-            .with_some("times_by_machine", &by_machine(study, group))
-            .with("cells_while_busy", &group.busy)
-            .with("prefix", &self.prefix(group))
-            .with("measured_step", &study.step_cost(group))
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(group) => Fields::default()
+                .with("cost", &self.steps(group))
+                .with("times", &group.times)
+                .with_some("times_by_machine", &by_machine(study, group))
+                .with("cells_while_busy", &group.busy)
+                .with("prefix", &self.prefix(group))
+                .with("measured_step", &study.step_cost(group)),
+            Of::Sweep => Fields::default(),
+        }
     }
 }
 
@@ -267,15 +210,7 @@ fn times_rows(group: &Group) -> Vec<TimesRow<'_>> {
     group.times_by.iter().map(|times| (group, Some(times))).collect()
 }
 
-/// A bar's name: the policy, and the machine where there are several.
-fn bar_name(study: &Study, group: &Group, times: Option<&(Hardware, Times)>) -> String {
-    match times.and_then(|(hardware, _)| study.machine(hardware)) {
-        Some(number) => format!("{}, machine {number}", group.policy),
-        None => group.policy.clone(),
-    }
-}
-
-/// The same for programs, where there are several.
+/// The times of a group on each machine, for programs, if there are several.
 fn by_machine(study: &Study, group: &Group) -> Vec<MachineTimes> {
     let several = group.times_by.len() > 1;
     let all = group.times_by.iter().filter(|_| several);
@@ -394,56 +329,6 @@ impl TrainingCost {
             page.paragraph(
                 "Where what learns changes on the way, no step stands for all, and nothing is predicted.",
             );
-        }
-    }
-
-    /// One bar per policy, in three parts.
-    fn figure(&self, study: &Study) -> Figure {
-        let parts = |times: &Times| {
-            vec![times.train_s.mean, times.eval_s.mean, times.load_s.mean + times.prefix_s.mean]
-        };
-        let bar = |times: &Times| Bar { parts: parts(times), ..Bar::new("", times.train_s, None) };
-        let panels = panels(study).into_iter().map(|panel| {
-            let rows = panel.groups.iter().flat_map(|group| times_rows(group)).map(|(group, times)| BarRow {
-                name: bar_name(study, group, times),
-                tone: Tone::Policy(study.place_of(&group.policy)),
-                bars: times.map(|(_, times)| bar(times)).into_iter().collect(),
-            });
-            BarPanel {
-                rows: rows.collect(),
-                title: panel.title,
-                axis: "time of one cell, ".into(),
-                kind: String::new(),
-                references: Vec::new(),
-            }
-        });
-        let mut note =
-            "In a bar: training time. After it: the sum of its parts. Means over seeds of one cell."
-                .to_string();
-        if study.groups.iter().any(|group| self.reads_prefix(group)) {
-            note += " Loading holds computing a constant prefix.";
-        }
-        if study.has_several_seeds() {
-            note += " The black line is one standard deviation of the training time to either side.";
-        }
-        Figure {
-            path: "figures/time.svg",
-            title: "Where the time of a cell goes",
-            theme: Theme::Time,
-            about: "Each bar is the mean time of one cell: training steps, evaluation and loading. The \
-                    thick line is one standard deviation of the training time over seeds."
-                .into(),
-            chart: Chart::Bars(Bars {
-                lengths: Lengths::Parts(vec!["training", "evaluation", "loading"]),
-                panels: panels.collect(),
-                names: distinct(study.groups.iter().flat_map(|group| {
-                    times_rows(group).into_iter().map(|(group, times)| bar_name(study, group, times))
-                })),
-                interval: "",
-                diamond: "",
-            }),
-            notes: vec![Note::Text(note)],
-            across: study.langs().len(),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::chart::{
 use crate::chart::{Note, Tone};
 use crate::number::{count, fixed};
 use crate::study::words::units;
+use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{Study, panels};
 use crate::topics::errors::counts::{GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
 use crate::topics::errors::part::{COLUMNS, named_groups};
@@ -72,23 +73,23 @@ pub(super) fn familiarity(study: &Study, found: &WordErrors) -> Figure {
     let panels = shown(study, found).into_iter().map(|(title, rows)| BarPanel {
         rows: rows.iter().map(row).collect(),
         title,
-        axis: "dev accuracy, %".into(),
+        axis: DEV_AXIS.into(),
         kind: String::new(),
         references: Vec::new(),
     });
     let panels: Vec<BarPanel> = panels.collect();
     let mut notes: Vec<Note> = vec![
-        "Bar and number: mean accuracy on words that train lacks, that have several tags there, and that have \
+        "Mark and number: mean accuracy on words that train lacks, that have several tags there, and that have \
          one. Thin line: 95 % Wilson interval at their number."
             .into(),
     ];
     notes.extend(omitted(study, found).map(Note::Text));
     Figure {
         path: "figures/familiarity.svg",
-        title: "Dev accuracy by what train knows of a word",
+        title: dev_accuracy!(" by what train knows of a word"),
         theme: Theme::Errors,
         about:
-            "Three bars per policy: words that train lacks, words with several tags there, and words with \
+            "Three marks per policy: words that train lacks, words with several tags there, and words with \
                 one."
                 .into(),
         chart: Chart::Bars(Bars {
@@ -120,22 +121,22 @@ pub(super) fn length(study: &Study, found: &WordErrors) -> Figure {
     let panels = shown(study, found).into_iter().map(|(title, rows)| BarPanel {
         rows: rows.iter().map(bars).collect(),
         title,
-        axis: "dev accuracy, %".into(),
+        axis: DEV_AXIS.into(),
         kind: String::new(),
         references: Vec::new(),
     });
     let panels: Vec<BarPanel> = panels.collect();
     let mut notes: Vec<Note> = vec![
-        "Bar and number: mean accuracy on words of sentences with so many labelled words. Thin line: 95 % Wilson interval \
+        "Mark and number: mean accuracy on words of sentences with so many labelled words. Thin line: 95 % Wilson interval \
          at their number."
             .into(),
     ];
     notes.extend(omitted(study, found).map(Note::Text));
     Figure {
         path: "figures/length.svg",
-        title: "Dev accuracy by length of sentence",
+        title: dev_accuracy!(" by length of sentence"),
         theme: Theme::Errors,
-        about: "A bar for each length of sentence per policy, the shortest first.".into(),
+        about: "A mark for each length of sentence per policy, the shortest first.".into(),
         chart: Chart::Bars(Bars {
             lengths: Lengths::Groups,
             names: panels.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),

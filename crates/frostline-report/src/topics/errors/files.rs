@@ -1,25 +1,16 @@
-//! The CSV files of errors: per tag, per confusion, per kind of word, and per pair of policies. A row is of one cell,
+//! The tables of single cells' errors: per tag, per confusion, per kind of word, and per pair of policies. A row is of one cell,
 //! in counts.
 
 use frostline_score::TagScore;
 
 use crate::keys;
 use crate::study::{CellView, Study};
-use crate::table::{Columns, DataFile, Quantity};
+use crate::table::{Columns, Quantity, RowTable};
 use crate::topics::errors::counts::{CellErrors, Stratum, WordErrors};
 use crate::topics::errors::versus::Versus;
 
-/// What a row of each file is.
-pub(super) const ABOUT: [&str; 4] = [
-    "`tags.csv`: one row per cell, split and tag, with its counts and scores.",
-    "`confusions.csv`: one row per cell, split and pair of tags.",
-    "`strata.csv`: one row per cell, split and kind of word or length of sentence.",
-    "`differences.csv`: one row per split and cell that has one of the same seed in which everything \
-     learns.",
-];
-
-/// All files. The page of errors says what they are.
-pub(super) fn all(study: &Study, found: &WordErrors) -> Vec<DataFile> {
+/// All tables.
+pub(super) fn all(study: &Study, found: &WordErrors) -> Vec<RowTable> {
     vec![tags(study, found), confusions(study, found), strata(study, found), differences(study, found)]
 }
 
@@ -41,12 +32,12 @@ fn rows<'a, P: 'a, I: Iterator<Item = P> + 'a>(
     })
 }
 
-fn file(path: &'static str, table: crate::table::Table) -> DataFile {
-    DataFile { path, about: String::new(), table }
+fn named(name: &'static str, table: crate::table::Table) -> RowTable {
+    RowTable { name, table }
 }
 
 /// Every tag that occurs in gold or prediction, of every scored split of every cell.
-fn tags(study: &Study, found: &WordErrors) -> DataFile {
+fn tags(study: &Study, found: &WordErrors) -> RowTable {
     let columns = keyed::<TagScore>(study)
         .column("tag", Quantity::Text, |row| row.2.tag.clone())
         .column("support", Quantity::Count, |row| row.2.support)
@@ -57,18 +48,18 @@ fn tags(study: &Study, found: &WordErrors) -> DataFile {
         .column("f1", Quantity::Share(2), |row| row.2.prf.f1);
     let there =
         |one: &CellErrors| one.confusion.per_tag().into_iter().filter(|tag| tag.support + tag.predicted > 0);
-    file("tags.csv", columns.table(rows(study, found, there)))
+    named("tags", columns.table(rows(study, found, there)))
 }
 
 /// Every pair of a gold tag and another one that was predicted, the most frequent first; the predicted tag is empty
 /// where there was none.
-fn confusions(study: &Study, found: &WordErrors) -> DataFile {
+fn confusions(study: &Study, found: &WordErrors) -> RowTable {
     let columns = keyed::<(String, Option<String>, u64, u64)>(study)
         .column("gold", Quantity::Text, |row| row.2.0.clone())
         .column("predicted", Quantity::Text, |row| row.2.1.clone())
         .column("words", Quantity::Count, |row| row.2.2)
         .column("share_of_errors", Quantity::Share(1), |row| row.2.2 as f64 / row.2.3 as f64);
-    file("confusions.csv", columns.table(rows(study, found, pairs)))
+    named("confusions", columns.table(rows(study, found, pairs)))
 }
 
 /// A cell's wrong pairs with their number and that of all errors.
@@ -80,18 +71,18 @@ fn pairs(one: &CellErrors) -> std::vec::IntoIter<(String, Option<String>, u64, u
 }
 
 /// Words by what train knows of them and by length of their sentence.
-fn strata(study: &Study, found: &WordErrors) -> DataFile {
+fn strata(study: &Study, found: &WordErrors) -> RowTable {
     let columns = keyed::<&Stratum>(study)
         .column("by", Quantity::Text, |row| row.2.by.name())
         .column("stratum", Quantity::Text, |row| row.2.name.clone())
         .column("words", Quantity::Count, |row| row.2.words)
         .column("correct", Quantity::Count, |row| row.2.correct)
         .column("accuracy", Quantity::Share(2), |row| row.2.correct as f64 / row.2.words as f64);
-    file("strata.csv", columns.table(rows(study, found, |one| one.strata.iter())))
+    named("strata", columns.table(rows(study, found, |one| one.strata.iter())))
 }
 
 /// Every cell beside the baseline of its seed.
-fn differences(study: &Study, found: &WordErrors) -> DataFile {
+fn differences(study: &Study, found: &WordErrors) -> RowTable {
     let rows = found.versus.iter().map(|versus| (&study.cells[versus.cell], versus.split, versus));
     let columns = keyed::<&Versus>(study)
         .column("words", Quantity::Count, |row| row.2.words)
@@ -101,5 +92,5 @@ fn differences(study: &Study, found: &WordErrors) -> DataFile {
         .column("only_none_right", Quantity::Count, |row| row.2.only_none_right)
         .column("only_this_right", Quantity::Count, |row| row.2.only_this_right)
         .column("both_wrong", Quantity::Count, |row| row.2.both_wrong);
-    file("differences.csv", columns.table(rows))
+    named("differences", columns.table(rows))
 }

@@ -16,8 +16,8 @@ use crate::number::plural;
 use crate::page::{Page, PageFile};
 use crate::study::words::{SENTENCES, banner, units};
 use crate::study::{SPLITS, Stored, Study};
-use crate::table::{DataFile, PaperTable};
-use crate::topic::Topic;
+use crate::table::PaperTable;
+use crate::topic::{Of, Place, Topic, TopicTable};
 
 use counts::WordErrors;
 use part::SplitPart;
@@ -43,49 +43,54 @@ impl Errors {
 }
 
 impl Topic for Errors {
-    fn caveats(&self, study: &Study) -> Vec<String> {
-        let unread = self.left_out.first().map(|first| {
-            format!(
-                "**{} of predictions could not be used**, so F1, confusions and what else is counted from them \
-                 lack them. The first is {first}. Delete the folder of such a cell, and the same sweep command runs it \
-                 again.",
-                plural(self.left_out.len(), "file")
-            )
-        });
-        let missing = match units(study) {
-            _ if !self.found.is_empty() => "",
-            SENTENCES => "",
-            _ => "per-tag scores, confusions, verdicts on policies, and ",
-        };
-        let stored = match study.cells.iter().any(|view| view.cell.settings.save.predictions) {
-            true => "The predictions are stored with each cell.",
-            false => "No predictions are stored, since the plan says `save.predictions = false`.",
-        };
-        let missing = format!(
-            "Not in this report: {missing}comparisons along settings that the plan does not vary. {stored}"
-        );
-        unread.into_iter().chain([missing]).collect()
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        match place {
+            Place::Caveats => page.items({
+                let unread = self.left_out.first().map(|first| {
+                    format!(
+                        "**{} of predictions could not be used**, so F1, confusions and what else is counted from them \
+                         lack them. The first is {first}. Delete the folder of such a cell, and the same sweep command runs it \
+                         again.",
+                        plural(self.left_out.len(), "file")
+                    )
+                });
+                let missing = match units(study) {
+                    _ if !self.found.is_empty() => "",
+                    SENTENCES => "",
+                    _ => "per-tag scores, confusions, verdicts on policies, and ",
+                };
+                let stored = match study.cells.iter().any(|view| view.cell.settings.save.predictions) {
+                    true => "The predictions are stored with each cell.",
+                    false => "No predictions are stored, since the plan says `save.predictions = false`.",
+                };
+                let missing = format!(
+                    "Not in this report: {missing}comparisons along settings that the plan does not vary. {stored}"
+                );
+                unread.into_iter().chain([missing]).collect::<Vec<String>>()
+            }),
+            Place::Link => page.items({
+                (!self.found.is_empty())
+                    .then_some("Which words are wrong, and where policies differ: [errors.md](errors.md).")
+            }),
+            _ => {}
+        }
     }
 
-    fn link(&self, _: &Study) -> Option<&'static str> {
-        (!self.found.is_empty())
-            .then_some("Which words are wrong, and where policies differ: [errors.md](errors.md).")
-    }
-
-    fn pages(&self, study: &Study) -> Vec<PageFile> {
+    fn pages(&self, study: &Study) -> Vec<PageFile<'_>> {
         if self.found.is_empty() {
             return Vec::new();
         }
         vec![PageFile {
             path: "errors.md",
             about: "F1 of each tag, confusions, known and unknown words, length of sentences, and where policies \
-                    differ. Its numbers stand in `tags.csv`, `confusions.csv`, `strata.csv` and `differences.csv`."
+                    differ."
                 .into(),
             page: self.page(study),
+            browser: self.browser.as_ref(),
         }]
     }
 
-    fn page_figures(&self, study: &Study) -> Vec<Figure> {
+    fn figures(&self, study: &Study) -> Vec<Figure> {
         if self.found.groups.iter().any(|group| group.split == "dev") {
             let found = &self.found;
             vec![
@@ -98,22 +103,27 @@ impl Topic for Errors {
         }
     }
 
-    fn browser(&self) -> Option<&Browser> {
-        self.browser.as_ref()
+    fn tables(&self, study: &Study) -> Vec<TopicTable> {
+        let tables = { if self.found.is_empty() { Vec::new() } else { files::all(study, &self.found) } };
+        let paper_tables: Vec<PaperTable> = {
+            let parts = study.langs().into_iter().flat_map(|lang| SPLITS.map(|split| (lang, split)));
+            let parts = parts.filter_map(|(lang, split)| SplitPart::of(study, &self.found, lang, split));
+            parts.flat_map(|part| part.paper_tables()).collect()
+        };
+        tables
+            .into_iter()
+            .map(TopicTable::Rows)
+            .chain(paper_tables.into_iter().map(TopicTable::Paper))
+            .collect()
     }
 
-    fn tables(&self, study: &Study) -> Vec<DataFile> {
-        if self.found.is_empty() { Vec::new() } else { files::all(study, &self.found) }
-    }
-
-    fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
-        let parts = study.langs().into_iter().flat_map(|lang| SPLITS.map(|split| (lang, split)));
-        let parts = parts.filter_map(|(lang, split)| SplitPart::of(study, &self.found, lang, split));
-        parts.flat_map(|part| part.paper_tables()).collect()
-    }
-
-    fn fields(&self, _: &Study) -> Fields {
-        Fields::default().with_some("errors", &self.found.groups).with_some("differences", &self.found.versus)
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => Fields::default()
+                .with_some("errors", &self.found.groups)
+                .with_some("differences", &self.found.versus),
+        }
     }
 }
 
@@ -126,7 +136,7 @@ impl Errors {
         if self.without_words {
             page.item("Sentences are not quoted: the records were published without their words.");
         }
-        for figure in self.page_figures(study) {
+        for figure in self.figures(study) {
             page.figure(figure.path, figure.title, &figure.about);
         }
         for lang in study.langs() {
@@ -137,10 +147,9 @@ impl Errors {
                 }
             }
         }
-        page.section(2, "Files beside this page");
-        for item in files::ABOUT {
-            page.item(item);
-        }
+        page.paragraph(
+            "The counts of each cell are in `report.json`, under `tables`: `tags`, `confusions`, `strata` and `differences`.",
+        );
         page
     }
 }

@@ -165,7 +165,7 @@ impl<'a> SplitPart<'a> {
         page.table(words.table([()]).with_rows(columns.table(self.groups.iter().copied())));
         if self.first.tags.len() > COLUMNS {
             let left = self.first.tags.len() - COLUMNS;
-            page.paragraph(format!("The {left} rarer tags stand in `tags.csv`."));
+            page.paragraph(format!("The {left} rarer tags are in `report.json`, under `tables`."));
         }
         let others =
             self.groups.iter().filter(|group| group.macro_f1_gain.is_some() && group.policy != BASELINE);

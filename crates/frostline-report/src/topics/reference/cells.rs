@@ -9,6 +9,7 @@ use crate::page::Page;
 use crate::study::epochs::EpochStats;
 use crate::study::groups::Times;
 use crate::study::turns::saving;
+use crate::study::words::dev_accuracy;
 use crate::study::{BASELINE, Group, Study};
 use crate::table::{Columns, Quantity, Value};
 use crate::topics::reference::differences;
@@ -121,7 +122,7 @@ fn epochs(study: &Study, reference: &Reference, pairs: &[Compared<'_>], page: &m
     let dev_loss = |row: &EpochStats| row.dev_loss_nats;
     let train_loss = |row: &EpochStats| row.train_loss_nats;
     let tables: [(&str, Quantity, PublishedList, OfEpoch<'_>); 3] = [
-        ("Dev accuracy % after each epoch", Quantity::Share(2), |run| &run.dev_accuracy, &accuracy),
+        (dev_accuracy!(" % after each epoch"), Quantity::Share(2), |run| &run.dev_accuracy, &accuracy),
         ("Dev loss after each epoch, nats", Quantity::Number(4, ""), |run| &run.dev_loss_nats, &dev_loss),
         ("Train loss of each epoch, nats", Quantity::Number(4, ""), |run| &run.train_loss_nats, &train_loss),
     ];

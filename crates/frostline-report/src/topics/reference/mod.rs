@@ -14,7 +14,7 @@ use crate::page::{Block, Page, PageFile};
 use crate::study::words::banner;
 use crate::study::{Stored, Study};
 use crate::table::PaperTable;
-use crate::topic::Topic;
+use crate::topic::{Of, Topic, TopicTable};
 use crate::topics::sentences::counts::{self, SentenceStats};
 
 /// Published figures.
@@ -32,49 +32,55 @@ impl Published {
 }
 
 impl Topic for Published {
-    fn pages(&self, study: &Study) -> Vec<PageFile> {
+    fn pages(&self, study: &Study) -> Vec<PageFile<'_>> {
         let mut page = Page::default();
         page.section(1, format!("Published beside ours: {}", study.sweep.plan.name));
         banner(study, &mut page);
         self.compare(study, &mut page);
         let about = "published figures beside these.".into();
-        vec![PageFile { path: "published.md", about, page }]
+        vec![PageFile { path: "published.md", about, page, browser: None }]
     }
 
-    /// The tables of the page: the reference's figures beside ours.
-    fn paper_tables(&self, study: &Study) -> Vec<PaperTable> {
-        let mut page = Page::default();
-        self.compare(study, &mut page);
-        let (mut place, mut title) = (String::new(), String::new());
-        let mut tables: Vec<PaperTable> = Vec::new();
-        for block in page.blocks {
-            match block {
-                Block::Heading(..=2, text) => (place, title) = (text, String::new()),
-                Block::Heading(_, text) => title = text,
-                Block::Table(table) => {
-                    let first = format!("reference-{}-", place.split(" (").next().unwrap_or_default());
-                    let number = 1 + tables.iter().filter(|table| table.name.starts_with(&first)).count();
-                    let parts = ["Published figures beside ours", &place, &title];
-                    let caption =
-                        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
-                    let name = format!("{first}{number}");
-                    let lang = place.split(" (").next().unwrap_or_default();
-                    let table = PaperTable::new(name, caption + ".", table);
-                    let of = title.split(',').next().unwrap_or_default().replace(" %", "");
-                    let of = of.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
-                    let prefix = if of.is_empty() { "reference-".into() } else { format!("reference-{of}-") };
-                    tables.push(table.named_by_row(lang, prefix));
+    fn tables(&self, study: &Study) -> Vec<TopicTable> {
+        let paper_tables = {
+            let mut page = Page::default();
+            self.compare(study, &mut page);
+            let (mut place, mut title) = (String::new(), String::new());
+            let mut tables: Vec<PaperTable> = Vec::new();
+            for block in page.blocks {
+                match block {
+                    Block::Heading(..=2, text) => (place, title) = (text, String::new()),
+                    Block::Heading(_, text) => title = text,
+                    Block::Table(table) => {
+                        let first = format!("reference-{}-", place.split(" (").next().unwrap_or_default());
+                        let number = 1 + tables.iter().filter(|table| table.name.starts_with(&first)).count();
+                        let parts = ["Published figures beside ours", &place, &title];
+                        let caption =
+                            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+                        let name = format!("{first}{number}");
+                        let lang = place.split(" (").next().unwrap_or_default();
+                        let table = PaperTable::new(name, caption + ".", table);
+                        let of = title.split(',').next().unwrap_or_default().replace(" %", "");
+                        let of = of.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
+                        let prefix =
+                            if of.is_empty() { "reference-".into() } else { format!("reference-{of}-") };
+                        tables.push(table.named_by_row(lang, prefix));
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
-        }
-        tables
+            tables
+        };
+        paper_tables.into_iter().map(TopicTable::Paper).collect()
     }
 
-    fn fields(&self, study: &Study) -> Fields {
-        match &study.sweep.reference {
-            Some(reference) => Fields::default().with("reference", reference),
-            None => Fields::default(),
+    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => match &study.sweep.reference {
+                Some(reference) => Fields::default().with("reference", reference),
+                None => Fields::default(),
+            },
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::page::Page;
 use crate::page::code;
 use crate::study::epochs::EpochStats;
 use crate::study::stages::{StageStats, TaskStats, score_at, value};
+use crate::study::words::dev_accuracy;
 use crate::study::{BASELINE, CellView, Group, Study};
 use crate::table::{Columns, Quantity, Table, Value};
 use crate::topics::reference::differences;
@@ -165,10 +166,10 @@ fn results(reference: &Reference, pairings: &[Pairing<'_>]) -> Table {
         })
         .optional(format!("{study}: test F1"), Quantity::Percent(2), |row| row.0.theirs.test_f1)
         .column("Ours: test F1", Quantity::Percent(2), |row| row.1.test_f1())
-        .optional(format!("{study}: dev accuracy"), Quantity::Percent(2), |row| {
+        .optional(format!("{study}: accuracy on dev"), Quantity::Percent(2), |row| {
             row.0.theirs.dev_accuracy.last().copied()
         })
-        .column("Ours: dev accuracy", Quantity::Percent(2), |row| {
+        .column("Ours: accuracy on dev", Quantity::Percent(2), |row| {
             row.1.task.dev.as_ref().map(|dev| dev.score)
         })
         .optional(format!("{study}: trainable"), Quantity::Count, |row| row.0.theirs.trainable)
@@ -215,7 +216,7 @@ fn epochs(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
     type EpochsOfRun = (String, String, Vec<Value>);
     let tables: [(&str, Quantity, Theirs, Mine); 4] = [
         (
-            "Dev accuracy % after each epoch",
+            dev_accuracy!(" % after each epoch"),
             Quantity::Share(2),
             |run| &run.dev_accuracy,
             |row| Some(row.dev_accuracy),

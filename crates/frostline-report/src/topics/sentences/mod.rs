@@ -14,7 +14,7 @@ use crate::study::stages::{Scored, StageStats};
 use crate::study::words::extras_name;
 use crate::study::{Group, SPLITS, Stored, Study, distinct};
 use crate::table::{Columns, Quantity, Table};
-use crate::topic::Topic;
+use crate::topic::{Of, Place, Topic};
 use crate::topics::stages::{capital, scored};
 
 use counts::{LabelBalance, SentenceStats};
@@ -53,17 +53,22 @@ impl Sentences {
 }
 
 impl Topic for Sentences {
-    fn language(&self, study: &Study, lang: &str, page: &mut Page) {
-        for task in self.tasks.iter().filter(|task| task.lang == lang) {
-            page.section(3, format!("Sentences: {}", task.name));
-            labels(task, page);
-            self.scores(study, task, page);
-            self.confusions(study, task, page);
+    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+        if let Place::Language(lang) = place {
+            for task in self.tasks.iter().filter(|task| task.lang == lang) {
+                page.section(3, format!("Sentences: {}", task.name));
+                labels(task, page);
+                self.scores(study, task, page);
+                self.confusions(study, task, page);
+            }
         }
     }
 
-    fn fields(&self, _: &Study) -> Fields {
-        Fields::default().with_some("sentence_tasks", &self.found)
+    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
+        match of {
+            Of::Group(_) => Fields::default(),
+            Of::Sweep => Fields::default().with_some("sentence_tasks", &self.found),
+        }
     }
 }
 

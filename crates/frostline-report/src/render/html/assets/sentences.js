@@ -1,18 +1,19 @@
 // The browser of sentences on which two cells differ.
 
+const grouped = (value) => value.toLocaleString('en');
+
 /** The most sentences that are added at a time. */
 const STEP = 20;
 
 function showSentences(place) {
-  const all = data('sentences-data');
-  if (!all) return;
+  const all = JSON.parse(document.getElementById('sentences-data').textContent);
   const state = { text: 0, a: 0, b: 1, tag: '', right: '', words: '', tags: false, most: STEP };
   const list = el('ol', { class: 'sentences' });
-  const count = el('p', { class: 'count', role: 'status' });
+  const told = el('p', { class: 'count', role: 'status' });
   const more = button(`Show ${STEP} more`, () => {
     state.most += STEP;
     lines();
-  }, { class: 'quiet' });
+  });
 
   const choice = (label, options, chosen, act) => {
     const node = el('select', null, options.map(([value, words]) => el('option', { value, selected: value === chosen }, words)));
@@ -95,14 +96,14 @@ function showSentences(place) {
     const { text, a, b, sentences, totals, fits } = found();
     const names = [text.cells[state.a], text.cells[state.b]].map((cell) => cell.name);
     list.replaceChildren(...sentences.slice(0, state.most).map((sentence) => line(all, text, sentence, a, b, fits, state.tags)));
-    count.textContent = `${grouped(sentences.length)} of ${grouped(text.total)} sentences. In all, A (${names[0]}) and B (${names[1]}) differ in `
+    told.textContent = `${grouped(sentences.length)} of ${grouped(text.total)} sentences. In all, A (${names[0]}) and B (${names[1]}) differ in `
       + `${grouped(totals.words)} words: ${grouped(totals.a)} that only A has right, ${grouped(totals.b)} only B, ${grouped(totals.neither)} neither.`;
     more.hidden = sentences.length <= state.most;
   };
 
   pick();
   fields();
-  place.replaceChildren(controls, count, list, el('div', { class: 'tools' }, more));
+  place.replaceChildren(controls, told, list, el('div', { class: 'tools' }, more));
   lines();
 }
 
