@@ -18,9 +18,9 @@ use crate::process::{Answer, Refusal, answer, last_lines, object, refusal};
 use crate::stored::Figures;
 use crate::suite::Suite;
 use crate::trace;
-use frostline_sweep::Program;
 use frostline_sweep::fault::{Blame as _, Result, environment};
 use frostline_sweep::note;
+use frostline_sweep::{Backend, Program};
 
 /// The names of a sweep's folder and of its trace.
 const OUT: &str = "out";

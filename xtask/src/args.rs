@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use frostline_bench::{BenchArgs, DeviceArgs};
 use frostline_args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
+use frostline_bench::{BenchArgs, DeviceArgs};
 
 /// Frostline's commands.
 #[derive(Debug, Parser)]
