@@ -33,6 +33,7 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-files", &[]),
     pure("frostline-conllu", &[]),
     pure("frostline-freeze", &[]),
+    pure("frostline-checkpoint", &["files", "freeze"]),
     pure("frostline-align", &["files"]),
     pure("frostline-record", &["files", "freeze"]),
     pure("frostline-score", &["random"]),
