@@ -90,12 +90,12 @@ impl DType {
         }
     }
 
-    /// Returns a number as this type stores it, for the floating-point types with [`Self::has_numbers`].
+    /// Returns a number as PyTorch converts it to this type, by way of f32, for the floating-point types with [`Self::has_numbers`].
     #[must_use]
     pub fn round(self, value: f64) -> f64 {
         match self {
-            Self::F16 => f16::from_f64(value).to_f64(),
-            Self::BF16 => bf16::from_f64(value).to_f64(),
+            Self::F16 => f16::from_f32(value as f32).to_f64(),
+            Self::BF16 => bf16::from_f32(value as f32).to_f64(),
             Self::F32 => f64::from(value as f32),
             _ => value,
         }

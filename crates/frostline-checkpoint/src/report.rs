@@ -148,7 +148,7 @@ impl fmt::Display for Comparison {
             .iter()
             .filter(plain)
             .filter(|row| matches!(row.change, Change::Moved(_)) && row.reason.is_some());
-        Self::list(f, "moved in a special way", explained, describe)?;
+        Self::list(f, "moved for a visible reason", explained, describe)?;
         Self::list(f, "missing after training", of(|change| *change == Change::Missing), describe)?;
         let new = of(|change| *change == Change::New);
         Self::list(f, "new after training", new, describe)?;
@@ -172,6 +172,9 @@ impl fmt::Display for Comparison {
         let count = violating().count();
         match (self.has_rule, count) {
             (false, _) => writeln!(f, "\nno rule was given; --policy or --frozen name what must stay"),
+            (true, 0) if !self.rows.iter().any(|row| row.frozen) => {
+                writeln!(f, "\nthe rule freezes no tensor")
+            }
             (true, 0) => {
                 let frozen = self.rows.iter().filter(|row| row.frozen).count();
                 writeln!(f, "\nfrozen stayed frozen: {frozen} tensors")

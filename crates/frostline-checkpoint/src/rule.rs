@@ -57,7 +57,7 @@ impl Rule {
             }
             Self::Patterns(patterns) => {
                 if let Some(unused) =
-                    patterns.iter().find(|pattern| !names.iter().any(|name| matches(pattern, name)))
+                    patterns.iter().find(|pattern| !names.iter().any(|name| hits(pattern, name)))
                 {
                     let examples = examples(names);
                     let reason = format!("matches none of {} names; they begin with {examples}", names.len());
@@ -75,7 +75,7 @@ impl Applied {
         match self {
             Self::Nothing => false,
             Self::Policy { policy, model } => policy.freezes(&model.path(name)),
-            Self::Patterns(patterns) => patterns.iter().any(|pattern| matches(pattern, name)),
+            Self::Patterns(patterns) => patterns.iter().any(|pattern| hits(pattern, name)),
         }
     }
 
@@ -287,7 +287,12 @@ fn examples(names: &BTreeSet<&str>) -> String {
     format!("{}{}", starts.join(", "), if more { ", …" } else { "" })
 }
 
-/// Returns whether a pattern matches a name.
+/// Returns whether a pattern matches a name, also without the `model.` of Lightning and distributed checkpoints.
+fn hits(pattern: &str, name: &str) -> bool {
+    matches(pattern, name) || name.strip_prefix("model.").is_some_and(|name| matches(pattern, name))
+}
+
+/// Returns whether a pattern matches a whole name.
 fn matches(pattern: &str, name: &str) -> bool {
     if !pattern.contains(['*', '?']) {
         let stem = pattern.trim_end_matches('.');

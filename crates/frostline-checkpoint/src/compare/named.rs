@@ -296,7 +296,10 @@ impl<'a> Named<'a> {
                     row.name = format!("{name} + LoRA");
                     let difference = matrices.difference()?;
                     row.reason = Some(match difference {
-                        Some(_) => format!("LoRA of rank {rank}"),
+                        Some(_) if self.sides[1].adapter.is_some() => format!("LoRA of rank {rank}"),
+                        Some(_) => {
+                            format!("LoRA of rank {rank}, without its factor, which is not in the file")
+                        }
                         None => "the second matrix is zero: the adapter never learned".into(),
                     });
                     row.change = difference.map_or(Change::Same, Change::Adapted);
@@ -314,12 +317,10 @@ impl<'a> Named<'a> {
         let mut state = state.clone();
         for entry in state.entries.iter_mut().filter(|entry| entry.is_named) {
             let plain = names::parse(&entry.key).plain;
-            let plain = plain
-                .strip_prefix("model.")
-                .filter(|inner| self.own[1].contains_key(*inner))
-                .unwrap_or(&plain)
-                .to_string();
-            entry.key = self.shorten(1, &plain, &BTreeSet::new()).to_string();
+            let short = plain.strip_prefix("model.").unwrap_or(&plain);
+            let known = [plain.clone(), short.into(), format!("model.{short}")];
+            let known = known.into_iter().find(|name| self.own[1].contains_key(name));
+            entry.key = known.unwrap_or_else(|| self.shorten(1, &plain, &BTreeSet::new()).to_string());
         }
         state
     }

@@ -35,12 +35,20 @@ pub(super) fn of(pair: Pair<'_>) -> Result<Option<usize>, CheckpointError> {
     let typical = (squares / (size * size) as f64).sqrt();
     let rounding = before.dtype.rounding().max(after.dtype.rounding());
     let noise = 4.0 * rounding * typical * 2.0 * (size as f64).sqrt();
+    let lengths: Vec<f64> = matrix
+        .chunks_exact(size)
+        .map(|row| row.iter().map(|value| value * value).sum::<f64>().sqrt())
+        .collect();
+    let longest = lengths.iter().copied().fold(0.0, f64::max);
     let diagonal = pivots(&mut matrix, size);
     let first = diagonal.first().copied().unwrap_or(0.0);
     let rank = diagonal.iter().filter(|value| **value > noise.max(1e-9 * first)).count();
     // Noise among the largest values would hide the rank.
     let is_clear = first > 10.0 * noise;
-    Ok((is_clear && rank > 0 && rank * 2 <= size).then_some(rank))
+    // A few rows that moved have a low rank too. An adapter moves nearly all rows.
+    let rows = lengths.iter().filter(|length| **length > noise.max(1e-3 * longest)).count();
+    let is_spread = rows > 2 * rank && rows * 4 > size * 3;
+    Ok((is_clear && is_spread && rank > 0 && rank * 2 <= size).then_some(rank))
 }
 
 /// Returns the diagonal of R in a QR decomposition with pivoting, which decreases about as the singular values do.
@@ -85,6 +93,11 @@ mod tests {
                         .sum()
                 })
                 .collect();
+            let lengths: Vec<f64> = matrix
+                .chunks_exact(size)
+                .map(|row| row.iter().map(|value| value * value).sum::<f64>().sqrt())
+                .collect();
+            let longest = lengths.iter().copied().fold(0.0, f64::max);
             let diagonal = pivots(&mut matrix, size);
             assert_eq!(
                 diagonal.iter().filter(|value| **value > 1e-9 * diagonal[0]).count(),
