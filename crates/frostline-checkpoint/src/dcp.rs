@@ -19,13 +19,18 @@ const MOST_METADATA: u64 = 256 << 20;
 /// The parts of names between the model's or the optimiser's root and a parameter.
 const OPTIMISER_ROOTS: [&str; 4] = ["optimizer.state.", "optim.state.", "optimizer.", "optim."];
 
+/// What a folder contains.
+pub(crate) struct Contents {
+    pub files: Vec<Disk>,
+    pub tensors: Vec<Tensor>,
+    pub optimiser: Option<OptimiserState>,
+}
+
 /// Reads the tensors of a folder, and its optimiser's state if that is in the same folder.
 ///
 /// # Errors
 /// If `.metadata` or a part cannot be read, or a tensor's parts are not as large as the tensor.
-pub(crate) fn open(
-    folder: &Path,
-) -> Result<(Vec<Disk>, Vec<Tensor>, Option<OptimiserState>), CheckpointError> {
+pub(crate) fn open(folder: &Path) -> Result<Contents, CheckpointError> {
     let file = Disk::open(&folder.join(".metadata"))?;
     if file.length() > MOST_METADATA {
         let (found, most) = (file.length() >> 20, MOST_METADATA >> 20);
@@ -51,7 +56,7 @@ pub(crate) fn open(
     }
     let place = folder.folder.display().to_string();
     let optimiser = (!entries.is_empty()).then_some(OptimiserState { place, entries });
-    Ok((folder.files, tensors, optimiser))
+    Ok(Contents { files: folder.files, tensors, optimiser })
 }
 
 /// Adds the state `NAME.exp_avg` of a parameter.

@@ -124,7 +124,7 @@ impl Checkpoint {
         if inner.join(".metadata").exists() {
             let mut opened = Self::open_distributed(&inner)?;
             if folder.join("optimizer_0/.metadata").exists() {
-                opened.optimiser = dcp::open(&folder.join("optimizer_0"))?.2;
+                opened.optimiser = dcp::open(&folder.join("optimizer_0"))?.optimiser;
             }
             return Ok(opened);
         }
@@ -199,7 +199,9 @@ impl Checkpoint {
 
     fn open_distributed(folder: &Path) -> Result<Self, CheckpointError> {
         let mut opened = Self::empty(folder, Layout::Distributed);
-        (opened.files, opened.tensors, opened.optimiser) = dcp::open(folder)?;
+        let contents = dcp::open(folder)?;
+        (opened.files, opened.tensors, opened.optimiser) =
+            (contents.files, contents.tensors, contents.optimiser);
         opened.check()?;
         Ok(opened)
     }
@@ -248,6 +250,15 @@ impl Checkpoint {
         tensor.chunks.first().map_or(Path::new(""), |chunk| self.files[chunk.file].path())
     }
 
+    /// Returns the file and the first byte of a tensor whose elements follow one another in one file; `None` for others.
+    #[must_use]
+    pub fn contiguous(&self, tensor: usize) -> Option<(&Path, u64)> {
+        match self.tensors[tensor].chunks.as_slice() {
+            [chunk] if chunk.strides.is_none() => Some((self.files[chunk.file].path(), chunk.at)),
+            _ => None,
+        }
+    }
+
     /// Returns how the weights are stored.
     #[must_use]
     pub const fn layout(&self) -> Layout {
@@ -290,6 +301,17 @@ impl Weights for Checkpoint {
 
     fn read(&self, tensor: usize, elements: Range<u64>, bytes: &mut [u8]) -> Result<(), CheckpointError> {
         read_chunks(&self.files, &self.tensors[tensor], elements, bytes)
+    }
+
+    fn announce(&self, tensor: usize, elements: Range<u64>) {
+        let width = self.tensors[tensor].dtype.width() as u64;
+        // Other tensors are small, or their parts are read in another order.
+        if let [chunk] = self.tensors[tensor].chunks.as_slice()
+            && chunk.strides.is_none()
+        {
+            let length = (elements.end - elements.start) * width;
+            self.files[chunk.file].announce(chunk.at + elements.start * width, length);
+        }
     }
 }
 

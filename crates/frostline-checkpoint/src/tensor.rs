@@ -20,6 +20,9 @@ pub trait Weights: Sync {
     /// # Errors
     /// If they cannot be read.
     fn read(&self, tensor: usize, elements: Range<u64>, bytes: &mut [u8]) -> Result<(), CheckpointError>;
+
+    /// Announces that a range of a tensor's elements will be read soon. Files can be read ahead of the computation.
+    fn announce(&self, _tensor: usize, _elements: Range<u64>) {}
 }
 
 /// A tensor without its elements.

@@ -43,7 +43,7 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-sweep", &["assets", "conllu", "files", "freeze", "record", "report", "track"]),
     pure("frostline-watch", &["files", "record", "report", "sweep"]),
     tensors("frostline-kernels", &["random", "record"]),
-    tensors("frostline-model", &["files", "kernels", "random"]),
+    tensors("frostline-model", &["checkpoint", "files", "kernels", "random"]),
     tensors("frostline-train", &["align", "freeze", "kernels", "model", "random", "record", "score"]),
     tensors("frostline-tagger", &["align", "files", "kernels", "model", "record"]),
     tensors(
@@ -56,16 +56,16 @@ const CHARTERS: &[Charter] = &[
     pure(
         "frostline",
         &[
-            "align", "assets", "cell", "conllu", "files", "freeze", "kernels", "model", "record", "score",
-            "sweep", "tagger", "train", "watch",
+            "align", "assets", "cell", "checkpoint", "conllu", "files", "freeze", "kernels", "model", "record",
+            "score", "sweep", "tagger", "train", "watch",
         ],
     ),
     pure("xtask", &["assets", "files", "random", "record", "sweep"]),
     pure(
         "frostline-fuzz",
         &[
-            "align", "assets", "conllu", "files", "model", "record", "report", "sweep", "track", "train",
-            "watch",
+            "align", "assets", "checkpoint", "conllu", "files", "freeze", "model", "record", "report", "sweep",
+            "track", "train", "watch",
         ],
     ),
     pure("frostline-e2e", &["cell", "files", "frostline", "record", "xtask"]),

@@ -58,8 +58,12 @@ pub fn compare(before: Side<'_>, after: Side<'_>, rule: &Rule) -> Result<Compari
     let named = Named::new(before, after)?;
     let names = named.names();
     let applied = rule.apply(&names)?;
-    let rows = names.iter().map(|name| named.row(name, &applied));
-    let mut rows = rows.collect::<Result<Vec<Row>, _>>()?;
+    let mut rows = Vec::new();
+    let mut next = names.iter().skip(1);
+    for name in &names {
+        next.next().into_iter().for_each(|next| named.announce(next));
+        rows.push(named.row(name, &applied)?);
+    }
     rows.extend(named.adapters(&applied)?);
     let optimiser = after.optimiser.map(|state| {
         let known = rows.iter().filter(|row| row.kind == Kind::Parameter && row.shape_after.is_some());

@@ -168,6 +168,14 @@ impl<'a> Named<'a> {
         self.own[side].get(name).map(|place| &self.sides[side].weights.tensors()[*place])
     }
 
+    /// Announces that the tensors of a name will be compared soon.
+    pub fn announce(&self, name: &str) {
+        if let [Some(before), Some(after)] = [0, 1].map(|side| self.own[side].get(name).copied()) {
+            let [left, right] = self.sides.map(|side| side.weights);
+            stats::announce(Pair { before: (left, before), after: (right, after) });
+        }
+    }
+
     /// Compares the tensors of a name.
     ///
     /// # Errors

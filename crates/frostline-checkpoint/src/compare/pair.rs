@@ -25,6 +25,13 @@ impl<'a> Pair<'a> {
         [self.before, self.after].map(|(weights, number)| &weights.tensors()[number])
     }
 
+    /// Announces that a range of both tensors will be read soon.
+    pub fn announce(self, elements: Range<u64>) {
+        for (weights, number) in [self.before, self.after] {
+            weights.announce(number, elements.clone());
+        }
+    }
+
     /// Reads a range of both tensors.
     pub fn read(self, elements: &Range<u64>, bytes: &mut [Vec<u8>; 2]) -> Result<(), CheckpointError> {
         for (((weights, number), tensor), bytes) in

@@ -93,11 +93,6 @@ mod tests {
                         .sum()
                 })
                 .collect();
-            let lengths: Vec<f64> = matrix
-                .chunks_exact(size)
-                .map(|row| row.iter().map(|value| value * value).sum::<f64>().sqrt())
-                .collect();
-            let longest = lengths.iter().copied().fold(0.0, f64::max);
             let diagonal = pivots(&mut matrix, size);
             assert_eq!(
                 diagonal.iter().filter(|value| **value > 1e-9 * diagonal[0]).count(),

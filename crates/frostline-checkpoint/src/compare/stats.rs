@@ -1,5 +1,6 @@
 //! The difference between two tensors, computed in pieces of constant size.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -12,6 +13,20 @@ use crate::{CheckpointError, DType};
 
 /// Elements that are read at once.
 const PIECE: u64 = 1 << 18;
+
+/// Pieces that threads share before the next ones.
+const BATCH: usize = 16;
+
+thread_local! {
+    /// The buffers of a thread. New ones for each piece would cost more than the comparison: the system clears their pages.
+    static BUFFERS: RefCell<Buffers> = RefCell::default();
+}
+
+/// Announces the first pieces of two tensors.
+pub(super) fn announce(pair: Pair<'_>) {
+    let count = pair.tensors().map(Tensor::count).into_iter().min().unwrap_or(0);
+    pair.announce(0..count.min(BATCH as u64 * PIECE));
+}
 
 /// Sums over some of the elements.
 #[derive(Clone, Debug, Default)]
@@ -46,12 +61,19 @@ pub(super) fn compare(pair: Pair<'_>) -> Result<Change, CheckpointError> {
     let piece = if row > 0 && row <= PIECE { PIECE / row * row } else { PIECE };
     let pieces: Vec<Range<u64>> =
         (0..count.div_ceil(piece)).map(|number| number * piece..((number + 1) * piece).min(count)).collect();
-    let sums = pieces
-        .into_par_iter()
-        .map_init(Buffers::default, |buffers, elements| sums_of(pair, elements, row, buffers));
-    let sums: Vec<Option<Sums>> = sums.collect::<Result<_, _>>()?;
     let mut all = Sums::default();
-    sums.iter().flatten().for_each(|sums| all.add(sums));
+    let mut batches = pieces.chunks(BATCH).peekable();
+    while let Some(batch) = batches.next() {
+        // Threads work on neighbouring pieces while the system reads the next ones.
+        if let Some([first, .., last]) = batches.peek() {
+            pair.announce(first.start..last.end);
+        }
+        let sums = batch
+            .par_iter()
+            .map(|elements| BUFFERS.with_borrow_mut(|buffers| sums_of(pair, elements.clone(), row, buffers)));
+        let sums: Vec<Option<Sums>> = sums.collect::<Result<_, _>>()?;
+        sums.iter().flatten().for_each(|sums| all.add(sums));
+    }
     if all.changed == 0 {
         return Ok(Change::Same);
     }
