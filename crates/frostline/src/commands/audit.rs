@@ -12,7 +12,7 @@ use frostline_cell::audit::{self, Auditor};
 use frostline_checkpoint::{Checkpoint, CheckpointError, Rule, Side, compare};
 use frostline_freeze::Policy;
 
-/// Check that what was frozen kept every bit: in the saved models of cells, or between any two checkpoints.
+/// Check that what was frozen kept every bit, in saved models or any two checkpoints.
 ///
 /// For any two checkpoints the exit code is 0 if every frozen tensor stayed as it was, 1 if one did not, and 2 for bad arguments or
 /// a file that cannot be read. Checkpoints are safetensors, files of torch.save, sharded or not, folders of
@@ -22,7 +22,7 @@ use frostline_freeze::Policy;
 Examples:
     frostline audit study/cells/*
     frostline audit --before bert-base --after run/checkpoint-500 --policy first-4+embeddings
-    frostline audit --before a.safetensors --after b.ckpt --frozen 'encoder.layer.0' --frozen '*embeddings*'")]
+    frostline audit --before a.safetensors --after b.ckpt --frozen '*.layer.0.*'")]
 pub struct Audit {
     /// Folders of cells whose model was saved (`--set save.model=true`).
     #[arg(required_unless_present = "before", conflicts_with = "before")]
