@@ -65,7 +65,7 @@ const CHARTERS: &[Charter] = &[
         "frostline-fuzz",
         &[
             "align", "assets", "checkpoint", "conllu", "files", "freeze", "model", "record", "report", "sweep",
-            "track", "train", "watch",
+            "testing", "track", "train", "watch",
         ],
     ),
     pure("frostline-e2e", &["cell", "files", "frostline", "record", "xtask"]),
