@@ -73,11 +73,14 @@ impl Folder {
     }
 
     fn add_weights(&self, name: &str, sources: &mut Sources) -> Result<(), AssetError> {
-        if self.add(sources, "weights", "model.safetensors")? {
-            return Ok(());
-        }
-        let index = "model.safetensors.index.json";
-        if self.add(sources, "weights-index", index)? {
+        // A file of `torch.save` is opened without running its code.
+        for (whole, index) in WEIGHTS {
+            if self.add(sources, "weights", whole)? {
+                return Ok(());
+            }
+            if !self.add(sources, "weights-index", index)? {
+                continue;
+            }
             let path = sources["weights-index"].path.clone();
             for (i, shard) in shard_files(&path)?.iter().enumerate() {
                 if !self.add(sources, &format!("weights-{}", i + 1), shard)? {
@@ -97,7 +100,7 @@ impl Folder {
                 "initialise them at random with --encoder-init random, or get them with `frostline fetch {name}`"
             ),
         };
-        let expected = "model.safetensors or model.safetensors.index.json";
+        let expected = "model.safetensors, pytorch_model.bin, or the index of one of them in shards";
         Err(self.no_file("weights", expected, hint))
     }
 
@@ -115,6 +118,12 @@ impl Folder {
         AssetError::NoFile { folder: self.place.show(), role, expected, found: self.files.clone(), hint }
     }
 }
+
+/// The files of weights, whole and as an index of shards, in this order.
+const WEIGHTS: [(&str, &str); 2] = [
+    ("model.safetensors", "model.safetensors.index.json"),
+    ("pytorch_model.bin", "pytorch_model.bin.index.json"),
+];
 
 /// Returns the shard files that an index names, sorted, each once.
 fn shard_files(index: &str) -> Result<BTreeSet<String>, AssetError> {

@@ -220,7 +220,7 @@ fn an_encoder_is_found_with_or_without_weights() {
     let bare = places.encoder("tiny", false).unwrap();
     assert_eq!(bare.sources.keys().collect::<Vec<_>>(), ["config", "vocabulary"]);
     let error = places.encoder("tiny", true).unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/models/tiny: the encoder has no weights; expected model.safetensors or model.safetensors.index.json, found: config.json, vocab.txt; initialise them at random with --encoder-init random, or get them with `frostline fetch tiny`");
+    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/models/tiny: the encoder has no weights; expected model.safetensors, pytorch_model.bin, or the index of one of them in shards, found: config.json, vocab.txt; initialise them at random with --encoder-init random, or get them with `frostline fetch tiny`");
 
     let folder = root.path().join("models/tiny");
     write(&folder.join("tokenizer_config.json"), "{}");

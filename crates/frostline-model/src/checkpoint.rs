@@ -1,4 +1,5 @@
-//! Weights in safetensors files, as Hugging Face stores them: f32, f16 or bf16, whole or sharded.
+//! Weights in safetensors files, as Hugging Face stores them: f32, f16 or bf16, whole or sharded. Files of `torch.save` are opened by
+//! `frostline-checkpoint`, which runs no code in them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -7,6 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
+use frostline_checkpoint::{DType, Weights as _};
 use frostline_files::{open, read_text};
 use half::{bf16, f16};
 use rayon::prelude::*;
@@ -107,12 +109,11 @@ impl Bytes {
 }
 
 impl Checkpoint {
-    /// Opens `model.safetensors`, or the shards next to a `model.safetensors.index.json`.
+    /// Opens `model.safetensors`, or the shards next to a `model.safetensors.index.json`; likewise `pytorch_model.bin`.
     ///
     /// # Errors
-    /// If a file is missing or is not a safetensors file, an index names a file outside its folder, a tensor is
-    /// not exactly in the shard named by the index, or a PEFT adapter is in the same folder or among the
-    /// tensors.
+    /// If a file is missing or is not of its format, an index names a file outside its folder, a tensor is
+    /// not exactly in the shard named by the index, or a PEFT adapter is in the same folder or among the tensors.
     pub fn open(path: &Path, family: Family) -> Result<Self, ModelError> {
         if let Some(adapter) =
             ADAPTERS.iter().map(|name| path.with_file_name(name)).find(|path| path.exists())
@@ -123,6 +124,9 @@ impl Checkpoint {
                 adapter.display()
             );
             return Err(ModelError::Weights { place: path.display().to_string(), reason });
+        }
+        if path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_torch) {
+            return Self::torch(path, family);
         }
         if path.extension().is_none_or(|extension| extension != "json") {
             return Self::index(vec![on_disk(path)?], family, path.display().to_string());
@@ -156,8 +160,69 @@ impl Checkpoint {
         Self::index(vec![Bytes::Held(bytes)], family, place.into())
     }
 
+    /// Opens files of `torch.save`, of which only the places of tensors are read here.
+    fn torch(path: &Path, family: Family) -> Result<Self, ModelError> {
+        let place = path.display().to_string();
+        let fail = |reason: String| ModelError::Weights { place: place.clone(), reason };
+        let opened = frostline_checkpoint::Checkpoint::open(path).map_err(|error| {
+            let place = error.place;
+            ModelError::Weights { place, reason: error.reason }
+        })?;
+        let mut weights = Self { family, place: place.clone(), files: Vec::new(), tensors: HashMap::new() };
+        let mut numbers: HashMap<PathBuf, usize> = HashMap::new();
+        for (number, about) in opened.tensors().iter().enumerate() {
+            // Other types are buffers, such as the ids of positions; no parameter is looked for among them.
+            let dtype = match about.dtype {
+                DType::F32 => Dtype::F32,
+                DType::F16 => Dtype::F16,
+                DType::BF16 => Dtype::BF16,
+                DType::F64 => Dtype::F64,
+                _ => continue,
+            };
+            let Some((file, start)) = opened.contiguous(number) else {
+                let reason =
+                    format!("`{}` has gaps between its elements; save it with `.contiguous()`", about.name);
+                return Err(fail(reason));
+            };
+            let file = match numbers.get(file) {
+                Some(file) => *file,
+                None => {
+                    weights.files.push(on_disk(file)?);
+                    numbers.insert(file.to_path_buf(), weights.files.len() - 1);
+                    weights.files.len() - 1
+                }
+            };
+            let shape = about.shape.iter().map(|size| *size as usize).collect();
+            let start = start as usize;
+            let bytes = start..start + about.count() as usize * about.dtype.width();
+            weights.add(&about.name, Tensor { file, dtype, shape, bytes })?;
+        }
+        Ok(weights)
+    }
+
+    /// Adds a tensor under its name without what wrappers add.
+    fn add(&mut self, name: &str, tensor: Tensor) -> Result<(), ModelError> {
+        let name = unwrapped(name);
+        let fail = |reason: String| ModelError::Weights { place: self.place.clone(), reason };
+        if let Some(part) = UNMERGED.iter().find(|part| name.contains(**part)) {
+            let part = part.trim_matches('.');
+            return Err(fail(format!(
+                "`{name}` (`{part}`) belongs to a PEFT adapter that is not merged: without it, the weights are not those that \
+                 the model computes with; in Python, save it with `model.merge_and_unload().save_pretrained(FOLDER)`"
+            )));
+        }
+        if self.tensors.contains_key(&name) {
+            return Err(fail(format!(
+                "two tensors are `{name}` (in two shards, or once the names of wrappers such as `module.` are left out), and \
+                 which one is meant is not known; fetch or save it again"
+            )));
+        }
+        self.tensors.insert(name, tensor);
+        Ok(())
+    }
+
     fn index(files: Vec<Bytes>, family: Family, place: String) -> Result<Self, ModelError> {
-        let mut tensors = HashMap::new();
+        let mut weights = Self { family, place: place.clone(), files: Vec::new(), tensors: HashMap::new() };
         for (number, file) in files.iter().enumerate() {
             let (about, start) = file.read_header().map_err(|error| ModelError::Weights {
                 place: place.clone(),
@@ -167,26 +232,10 @@ impl Checkpoint {
                 let (from, to) = about.data_offsets;
                 let bytes = start + from..start + to;
                 let tensor = Tensor { file: number, dtype: about.dtype, shape: about.shape.clone(), bytes };
-                let name = strip_wrappers(&name);
-                if let Some(part) = UNMERGED.iter().find(|part| name.contains(**part)) {
-                    let part = part.trim_matches('.');
-                    let reason = format!(
-                        "`{name}` (`{part}`) belongs to a PEFT adapter that is not merged: without it, the weights are not those that \
-                         the model computes with; in Python, save it with `model.merge_and_unload().save_pretrained(FOLDER)`"
-                    );
-                    return Err(ModelError::Weights { place, reason });
-                }
-                if tensors.contains_key(&name) {
-                    let reason = format!(
-                        "two tensors are `{name}` (in two shards, or once the names of wrappers such as `module.` are left out), and \
-                         which one is meant is not known; fetch or save it again"
-                    );
-                    return Err(ModelError::Weights { place, reason });
-                }
-                tensors.insert(name, tensor);
+                weights.add(&name, tensor)?;
             }
         }
-        Ok(Self { family, place, files, tensors })
+        Ok(Self { files, ..weights })
     }
 
     /// Checks that every parameter of an encoder exists with the shape that its config implies and a type that can be
@@ -263,6 +312,11 @@ impl Checkpoint {
         let (file, bytes) = (&self.files[tensor.file], tensor.bytes.clone());
         Ok((Stored { place: &self.place, name, dtype: tensor.dtype, file, bytes }, transposed))
     }
+}
+
+/// Returns whether a file was written by `torch.save`, by its name.
+fn is_of_torch(name: &str) -> bool {
+    [".bin", ".pt", ".bin.index.json"].iter().any(|end| name.ends_with(end))
 }
 
 /// The files of a PEFT adapter.

@@ -94,14 +94,19 @@ impl ModelFolder {
                  character, and no tabs, line feeds or other control characters"
             ));
         }
-        let names = ["model.safetensors", "model.safetensors.index.json"];
+        let names = [
+            "model.safetensors",
+            "model.safetensors.index.json",
+            "pytorch_model.bin",
+            "pytorch_model.bin.index.json",
+        ];
         let weights = names.map(|name| folder.join(name)).into_iter().find(|path| path.exists());
         let weights = weights.with_context(|| {
             let advice = match folder.join(ADAPTER).exists() {
                 true => "it has a PEFT adapter alone; load its base with it in Python, and save both with `model.merge_and_unload()`",
                 false => "save the weights as safetensors",
             };
-            format!("{}: neither {} nor {} here; {advice}", folder.display(), names[0], names[1])
+            format!("{}: none of {} here; {advice}", folder.display(), names.join(", "))
         })?;
         let weights = Checkpoint::open(&weights, config.family)?;
         weights.check_shapes(&config)?;

@@ -8,6 +8,10 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+mod torch;
+
+pub use torch::{pickled_number, pickled_tensor, pickled_text, row_major, stored_zip, torch_file};
+
 /// Names the file to which skips are added.
 pub const SKIPS: &str = "FROSTLINE_SKIPS";
 /// Names the folder of treebanks, encoders and references that are not committed.

@@ -2,6 +2,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod archives;
+mod checkpoints;
 mod files;
 mod folders;
 mod memory;

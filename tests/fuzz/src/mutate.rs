@@ -108,8 +108,59 @@ pub fn mutate(shape: Shape, data: &[u8], seed: u32) -> Option<Vec<u8>> {
         Shape::Json => json_text(data, &mut draw),
         Shape::JsonLines => json_lines(data, &mut draw),
         Shape::Archive => archive(data, &mut draw),
+        Shape::Commands => Some(commands(data, &mut draw)),
         Shape::Tensors => tensors(data, &mut draw),
     }
+}
+
+/// Commands of pickles, with arguments that test limits.
+const COMMANDS: [&[u8]; 24] = [
+    b"(",
+    b"t",
+    b"]",
+    b"}",
+    b"a",
+    b"e",
+    b"s",
+    b"u",
+    b"R",
+    b"b",
+    b"0",
+    b"2",
+    b"Q",
+    b"N",
+    b"\x85",
+    b"\x87",
+    b"\x94",
+    b"h\x00",
+    b"q\x00",
+    b"\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f",
+    b"J\xff\xff\xff\xff",
+    b"ccollections\nOrderedDict\n",
+    b"ctorch._utils\n_rebuild_tensor_v2\n",
+    b"cos\nsystem\n",
+];
+
+/// Inserts, copies, moves or removes pieces of a pickle.
+fn commands(data: &[u8], draw: &mut Draw) -> Vec<u8> {
+    let mut data = data.to_vec();
+    for _ in 0..1 + draw.below(3) {
+        let at = draw.below(data.len() + 1);
+        let end = (at + draw.below(24)).min(data.len());
+        match draw.below(4) {
+            0 => drop(data.drain(at..end)),
+            1 => {
+                let piece = data[at..end].to_vec();
+                let to = draw.below(data.len() + 1);
+                data.splice(to..to, piece);
+            }
+            _ => {
+                let command = draw.of(&COMMANDS).to_vec();
+                data.splice(at..at, command);
+            }
+        }
+    }
+    data
 }
 
 /// Changes lines, or parts of a line between separators.

@@ -6,7 +6,7 @@
 //! `docs/limits.md`. A function in `tests/fuzz/src` calls it on any bytes; its row is in `target.rs`, its first
 //! inputs are in `tests/fuzz/corpus`.
 
-use crate::{archives, folders, models, plans, records, requests, texts};
+use crate::{archives, checkpoints, folders, models, plans, records, requests, texts};
 
 /// A reader of foreign files, called as in the commands.
 pub struct Target {
@@ -33,6 +33,8 @@ pub enum Shape {
     JsonLines,
     /// A ZIP archive.
     Archive,
+    /// The commands of a pickle.
+    Commands,
     /// A JSON header with its length before it, then tensors: safetensors.
     Tensors,
 }
@@ -59,6 +61,9 @@ pub const TARGETS: &[Target] = &[
     target("index", models::index, Shape::Json, 4 << 10),
     target("shards", models::shards, Shape::Json, 8 << 10),
     target("checkpoint", models::checkpoint, Shape::Tensors, 16 << 10),
+    target("pickle", checkpoints::pickle, Shape::Commands, 4 << 10),
+    target("torch", checkpoints::torch, Shape::Archive, 8 << 10),
+    target("distributed", checkpoints::distributed, Shape::Commands, 4 << 10),
     target("zip", archives::zip, Shape::Archive, 8 << 10),
     target("notes", records::notes, Shape::Json, 4 << 10),
     target("event", records::event, Shape::Json, 4 << 10),

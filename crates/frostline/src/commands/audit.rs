@@ -1,4 +1,4 @@
-//! `frostline audit`: checks the saved models of cells, with one exit code for all of them.
+//! `frostline audit`: checks the saved models of cells, or any two checkpoints, with one exit code for all of them.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,25 +9,72 @@ use clap::Args;
 use super::Stop;
 use super::readable::Readable;
 use frostline_cell::audit::{self, Auditor};
+use frostline_checkpoint::{Checkpoint, CheckpointError, Rule, Side, compare};
+use frostline_freeze::Policy;
 
-/// Check that saved models kept every bit of what was frozen, and that all other tensors changed.
+/// Check that what was frozen kept every bit, in saved models or any two checkpoints.
+///
+/// For any two checkpoints the exit code is 0 if every frozen tensor stayed as it was, 1 if one did not, and 2 for bad arguments or
+/// a file that cannot be read. Checkpoints are safetensors, files of torch.save, sharded or not, folders of
+/// torch.distributed.checkpoint, PEFT adapters and folders of Hugging Face Trainer. No code in a file is run.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-    frostline audit study/cells/*")]
+    frostline audit study/cells/*
+    frostline audit --before bert-base --after run/checkpoint-500 --policy first-4+embeddings
+    frostline audit --before a.safetensors --after b.ckpt --frozen '*.layer.0.*'")]
 pub struct Audit {
     /// Folders of cells whose model was saved (`--set save.model=true`).
-    #[arg(required = true)]
+    #[arg(required_unless_present = "before", conflicts_with = "before")]
     cells: Vec<PathBuf>,
+    /// The checkpoint before training: a file, the index of shards, or a folder.
+    #[arg(long, value_name = "PATH", requires = "after")]
+    before: Option<PathBuf>,
+    /// The checkpoint after training.
+    #[arg(long, value_name = "PATH", requires = "before")]
+    after: Option<PathBuf>,
+    /// What was frozen, as a policy such as first-4+embeddings.
+    #[arg(long, requires = "before", conflicts_with = "frozen")]
+    policy: Option<Policy>,
+    /// What was frozen, as a name, the beginning of names up to a dot, or a pattern with * and ?. Repeatable.
+    #[arg(long, value_name = "PATTERN", requires = "before")]
+    frozen: Vec<String>,
+    /// Print JSON.
+    #[arg(long, requires = "before")]
+    json: bool,
 }
 
 impl Audit {
+    /// Prints the comparison of two checkpoints, or a verdict for each cell.
+    ///
+    /// # Errors
+    /// [`Stop::Faults`] if a frozen tensor did not stay as it was, [`Stop::Arguments`] if a checkpoint cannot be read; for cells
+    /// see [`Self::cells`].
+    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+        let (Some(before), Some(after)) = (&self.before, &self.after) else { return self.cells(out) };
+        let unread = |error: CheckpointError| Stop::Arguments(error.to_string());
+        let [before, after] = [before, after].map(|path| Checkpoint::open(path).map_err(unread));
+        let (before, after) = (before?, after?);
+        let rule = match self.policy {
+            Some(policy) => Rule::Policy(policy),
+            None if self.frozen.is_empty() => Rule::Nothing,
+            None => Rule::Patterns(self.frozen),
+        };
+        let found = compare(Side::from(&before), Side::from(&after), &rule).map_err(unread)?;
+        if self.json {
+            writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
+        } else {
+            write!(Readable(out), "{found}")?;
+        }
+        if found.holds { Ok(()) } else { Err(Stop::Faults(found.violations() as u64).into()) }
+    }
+
     /// Prints a verdict for each cell, or the reason why the cell could not be audited.
     ///
     /// # Errors
     /// After the last cell: [`Stop::Input`] if a cell violates its policy, otherwise another error if a cell could
     /// not be audited.
-    pub fn run(self, out: &mut dyn Write) -> Result<()> {
+    fn cells(self, out: &mut dyn Write) -> Result<()> {
         let mut auditor = Auditor::default();
         let (mut violated, mut left_out) = (0, 0);
         for folder in &self.cells {

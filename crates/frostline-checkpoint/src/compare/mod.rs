@@ -1,0 +1,90 @@
+//! Compares two checkpoints: what stayed, what moved, and whether that agrees with a rule.
+
+mod lora;
+mod named;
+mod pair;
+mod rank;
+mod row;
+mod side;
+mod stats;
+
+use serde::Serialize;
+
+use crate::optimiser::{self, Known};
+use crate::rule::{Applied, Rule};
+use crate::{CheckpointError, OptimiserReport};
+
+use named::Named;
+pub use row::{Change, Difference, Kind, Row};
+pub use side::Side;
+
+/// The result of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The checkpoint before training.
+    pub before: String,
+    /// The checkpoint after training.
+    pub after: String,
+    /// The rule in words.
+    pub rule: String,
+    /// Whether there is a rule.
+    pub has_rule: bool,
+    /// Whether every frozen tensor stayed as it was.
+    pub holds: bool,
+    /// All tensors, by name.
+    pub rows: Vec<Row>,
+    /// Names that share their memory in one of the files.
+    pub ties: Vec<Vec<String>>,
+    /// The optimiser's state after training, if it is in the same file or folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optimiser: Option<OptimiserReport>,
+    /// What a reader should know, such as a prefix that was left out.
+    pub notes: Vec<String>,
+}
+
+impl Comparison {
+    /// Returns the number of frozen tensors that did not stay as they were.
+    #[must_use]
+    pub fn violations(&self) -> usize {
+        self.rows.iter().filter(|row| row.violates()).count()
+    }
+}
+
+/// Compares the tensors of two checkpoints.
+///
+/// # Errors
+/// If a file cannot be read, the rule does not fit the names, or no tensor of one checkpoint is in the other.
+pub fn compare(before: Side<'_>, after: Side<'_>, rule: &Rule) -> Result<Comparison, CheckpointError> {
+    let named = Named::new(before, after)?;
+    let names = named.names();
+    let applied = rule.apply(&names)?;
+    let mut rows = Vec::new();
+    let mut next = names.iter().skip(1);
+    for name in &names {
+        next.next().into_iter().for_each(|next| named.announce(next));
+        rows.push(named.row(name, &applied)?);
+    }
+    rows.extend(named.adapters(&applied)?);
+    let optimiser = after.optimiser.map(|state| {
+        let known = rows.iter().filter(|row| row.kind == Kind::Parameter && row.shape_after.is_some());
+        let known: Vec<Known<'_>> = known
+            .map(|row| Known {
+                name: &row.name,
+                shape: row.shape_after.as_deref().unwrap_or_default(),
+                is_frozen: row.frozen,
+            })
+            .collect();
+        optimiser::compare(&named.shortened(state), &known)
+    });
+    Ok(Comparison {
+        before: before.weights.place().into(),
+        after: after.weights.place().into(),
+        rule: applied.describe(),
+        has_rule: !matches!(applied, Applied::Nothing),
+        holds: !rows.iter().any(Row::violates),
+        ties: named.ties(),
+        optimiser,
+        notes: named.prefix_note().into_iter().collect(),
+        rows,
+    })
+}
