@@ -36,6 +36,7 @@ const CHARTERS: &[Charter] = &[
     pure("frostline-align", &["files"]),
     pure("frostline-record", &["files", "freeze"]),
     pure("frostline-score", &["random"]),
+    pure("frostline-python", &["align", "conllu", "files", "freeze", "record", "score"]),
     pure("frostline-assets", &["files"]),
     pure("frostline-track", &["files"]),
     pure("frostline-report", &["record", "score"]),

@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use toml::{Table, Value};
 
 /// Crates below `crates/` that are not published.
-const UNPUBLISHED: [&str; 1] = ["frostline-testing"];
+const UNPUBLISHED: [&str; 2] = ["frostline-python", "frostline-testing"];
 
 /// The files of licences that a package contains.
 pub(crate) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];

@@ -10,14 +10,20 @@ use super::metrics::Conll18Scores;
 use super::rows::ScoredSentence;
 use crate::error::ScoreError;
 
-/// Returns the units of `gold` with these systems, each as the ranges of sentences in gold and in every system.
+/// Sentences that cover the same text on all sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Sentences of gold.
+    pub gold: Range<usize>,
+    /// Sentences of each system.
+    pub systems: Vec<Range<usize>>,
+}
+
+/// Returns the units of `gold` with these systems, in order.
 ///
 /// # Errors
 /// As [`evaluate`](super::evaluate).
-pub fn common_units(
-    gold: &[ScoredSentence],
-    systems: &[&[ScoredSentence]],
-) -> Result<Vec<(Range<usize>, Vec<Range<usize>>)>, ScoreError> {
+pub fn common_units(gold: &[ScoredSentence], systems: &[&[ScoredSentence]]) -> Result<Vec<Unit>, ScoreError> {
     let gold = Corpus::new("gold", gold)?;
     let mut ends = Vec::with_capacity(systems.len());
     for system in systems {
@@ -30,25 +36,29 @@ pub fn common_units(
     for (at, span) in gold.sentences.iter().enumerate() {
         let places: Option<Vec<usize>> = ends.iter().map(|ends| ends.binary_search(&span.end).ok()).collect();
         let Some(places) = places else { continue };
-        let others = firsts.iter().zip(&places).map(|(first, last)| *first..last + 1).collect();
-        units.push((first..at + 1, others));
+        let systems = firsts.iter().zip(&places).map(|(first, last)| *first..last + 1).collect();
+        units.push(Unit { gold: first..at + 1, systems });
         first = at + 1;
         firsts = places.into_iter().map(|last| last + 1).collect();
     }
     Ok(units)
 }
 
-/// Returns the scores of each unit of `gold` and one system.
+/// Returns the scores of the system at this place in each unit.
 ///
 /// # Errors
 /// As [`evaluate`](super::evaluate).
+///
+/// # Panics
+/// If a unit lacks this system, or was made from other sentences.
 pub fn evaluate_units(
     gold: &[ScoredSentence],
     system: &[ScoredSentence],
-    units: impl IntoIterator<Item = (Range<usize>, Range<usize>)>,
+    units: &[Unit],
+    place: usize,
 ) -> Result<Vec<Conll18Scores>, ScoreError> {
-    let score = |(ours, theirs): (Range<usize>, Range<usize>)| super::evaluate(&gold[ours], &system[theirs]);
-    units.into_iter().map(score).collect()
+    let score = |unit: &Unit| super::evaluate(&gold[unit.gold.clone()], &system[unit.systems[place].clone()]);
+    units.iter().map(score).collect()
 }
 
 #[cfg(test)]
@@ -57,7 +67,11 @@ mod tests {
     use super::*;
 
     fn sentence(forms: &[&'static str]) -> ScoredSentence<'static> {
-        let word = |form: &&'static str| WordRow { form, upos: if form.len() > 1 { "NOUN" } else { "X" }, ..WordRow::default() };
+        let word = |form: &&'static str| WordRow {
+            form,
+            upos: if form.len() > 1 { "NOUN" } else { "X" },
+            ..WordRow::default()
+        };
         ScoredSentence { words: forms.iter().map(word).collect(), ranges: Vec::new() }
     }
 
@@ -67,16 +81,22 @@ mod tests {
         let ours = [&["a", "b", "c"][..], &["d", "d", "e"], &["f"]].map(sentence);
         let theirs = [&["a", "b"][..], &["c"], &["dd", "e", "f"]].map(sentence);
         let units = common_units(&gold, &[&ours, &theirs]).expect("the same text");
-        assert_eq!(units, [(0..2, vec![0..1, 0..2]), (2..4, vec![1..3, 2..3])]);
-        let pairs = units.iter().map(|(gold, systems)| (gold.clone(), systems[0].clone()));
-        let parts = evaluate_units(&gold, &ours, pairs).expect("scores");
+        let unit = |gold, systems: [Range<usize>; 2]| Unit { gold, systems: systems.into() };
+        assert_eq!(units, [unit(0..2, [0..1, 0..2]), unit(2..4, [1..3, 2..3])]);
+        let parts = evaluate_units(&gold, &ours, &units, 0).expect("scores");
         let whole = evaluate(&gold, &ours).expect("scores");
         for (name, metric) in whole.named() {
             let sum = |count: fn(&super::super::Metric) -> u64| -> u64 {
-                let of = |scores: &Conll18Scores| scores.named().into_iter().find(|(other, _)| *other == name).map(|(_, m)| count(&m));
+                let of = |scores: &Conll18Scores| {
+                    scores.named().into_iter().find(|(other, _)| *other == name).map(|(_, m)| count(&m))
+                };
                 parts.iter().filter_map(of).sum()
             };
-            assert_eq!([sum(|m| m.correct), sum(|m| m.gold), sum(|m| m.system)], [metric.correct, metric.gold, metric.system], "{name}");
+            assert_eq!(
+                [sum(|m| m.correct), sum(|m| m.gold), sum(|m| m.system)],
+                [metric.correct, metric.gold, metric.system],
+                "{name}"
+            );
         }
         assert!(common_units(&gold, &[&gold[1..]]).is_err());
     }
