@@ -15,6 +15,7 @@ mod outcome;
 mod package;
 mod paper;
 mod python;
+mod python_package;
 mod serve;
 mod skips;
 mod steps;
@@ -95,6 +96,11 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
             Work::Docs(program) => docs::run(step.name, program, &session.scratch).environment()?,
             Work::Aarch64 => session.aarch64(step).environment()?,
             Work::Nvrtc(test) => session.nvrtc(step.name, test).environment()?,
+            Work::PythonPackage(program) => {
+                let (python, shared) = (session.python.as_deref(), session.shared.as_deref());
+                let given = python_package::Given { python, shared, program };
+                python_package::run(step.name, &given, &mut session.skips).environment()?
+            }
             Work::Package => package::run(step.name).environment()?,
             Work::Skip(reason) => Outcome::Skipped((*reason).into()),
         };

@@ -38,6 +38,8 @@ pub(super) enum Work {
     Aarch64,
     /// Compiles the kernels for CUDA without a GPU, by this test.
     Nvrtc(Call),
+    /// Builds the Python package, and tests it with this program.
+    PythonPackage(String),
     /// Lists the files of each package.
     Package,
     /// Nothing, for this reason.
@@ -92,6 +94,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         Step { name: "track", work: Work::Track(tested_runner()) },
         Step { name: "serve", work: Work::Serve(tested_runner()) },
         Step { name: "paper", work: Work::Paper(tested_runner()) },
+        Step { name: "python-package", work: Work::PythonPackage(tested_runner()) },
         Step { name: "docs", work: Work::Docs(tested_runner()) },
         Step { name: "cluster", work: Work::Cluster(tested_runner()) },
         gpu(),

@@ -93,9 +93,8 @@ def _base_prefix(stack: str) -> str:
 def _part(name: str, stack: str, base: str, shared_norm: bool) -> str:
     if name.startswith(stack + "."):
         return f"block {int(name[len(stack) + 1 :].split('.')[0])}"
-    inside = name.startswith(base)
-    rest = name[len(base) :] if inside else name
-    if inside:
+    if name.startswith(base):
+        rest = name[len(base) :]
         if re.match(r"encoder\.conv\.", rest):
             return "block 0"
         if shared_norm and rest.startswith("encoder.LayerNorm."):
@@ -105,6 +104,10 @@ def _part(name: str, stack: str, base: str, shared_norm: bool) -> str:
             return EMBEDDINGS
         if re.match(r"(?:final_norm|encoder\.LayerNorm|encoder\.layer_norm|ln_f|norm)\.", rest):
             return FINAL
+        return "head " + rest.split(".")[0]
+    # A module around the model, such as Lightning's, is no part of a head's name.
+    outer = base[:-1].rpartition(".")[0]
+    rest = name[len(outer) + 1 :] if outer and name.startswith(outer + ".") else name
     return "head " + rest.split(".")[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Optional
+from typing import TYPE_CHECKING, List
 
 from ._errors import ProgramError
 
@@ -16,7 +16,7 @@ VARIABLE = "FROSTLINE_PROGRAM"
 
 
 def find_program() -> Path:
-    """The program: `FROSTLINE_PROGRAM`, else that of the package `frostline-cli`, else one on the search path."""
+    """The program: `FROSTLINE_PROGRAM`, else one that is installed next to this Python, else one on the search path."""
     import shutil
     import sysconfig
 
@@ -36,17 +36,23 @@ def find_program() -> Path:
         return Path(found)
     raise ProgramError(
         "the program `frostline` is not installed",
-        f"run `pip install frostline-cli`, or name the program in {VARIABLE}",
+        f"build it from a checkout with `cargo build --release -p frostline`, and name it in {VARIABLE}",
     )
 
 
-def start(arguments: List[str], *, stdin: Optional[int] = None) -> "subprocess.Popen[bytes]":
-    """Starts the program with pipes for its output."""
+def start(arguments: List[str], *, own_session: bool = False) -> "subprocess.Popen[bytes]":
+    """Starts the program with pipes for its output. In a session of its own, Ctrl-C in a terminal does not reach it."""
     import subprocess
 
     command = [str(find_program()), *arguments]
     try:
-        return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=own_session,
+        )
     except OSError as error:
         raise ProgramError(f"{command[0]} cannot be started: {error}", "reinstall the program") from error
 

@@ -31,7 +31,6 @@ def sweep(
     by default lines are printed. Ctrl-C, or "interrupt" in a notebook, stops the workers after their current step and keeps
     their records; the same call continues later. `options` are further options of `frostline sweep`.
     """
-    import subprocess
     import threading
 
     arguments = ["sweep", "--plan", os.fspath(plan), "--out", os.fspath(out)]
@@ -42,7 +41,8 @@ def sweep(
         text = str(value).lower() if isinstance(value, bool) else str(value)
         arguments += ["--set", f"{key}={text}"]
     arguments += options
-    process = _program.start(arguments, stdin=subprocess.DEVNULL)
+    # The signal is passed on once, so that the program does not take it for an impatient second one.
+    process = _program.start(arguments, own_session=os.name != "nt")
     lines: List[bytes] = []
     reader = threading.Thread(target=_follow, args=(process, lines, progress or _print), daemon=True)
     reader.start()
@@ -50,7 +50,7 @@ def sweep(
     try:
         process.stdout.read()
         process.wait()
-    except KeyboardInterrupt:
+    except BaseException:
         _interrupt(process)
         raise
     finally:
@@ -77,9 +77,16 @@ def _interrupt(process: "subprocess.Popen[bytes]") -> None:
 
 def _follow(process: "subprocess.Popen[bytes]", lines: List[bytes], progress: Callable[[str], None]) -> None:
     assert process.stderr is not None
+    show: Optional[Callable[[str], None]] = progress
     for line in process.stderr:
         lines.append(line.rstrip())
-        progress(line.decode(errors="replace").rstrip())
+        try:
+            if show:
+                show(line.decode(errors="replace").rstrip())
+        except Exception as error:
+            # The program must not wait for somebody to read on.
+            print(f"progress is not shown any more: {error!r}", file=sys.stderr)
+            show = None
 
 
 def _print(line: str) -> None:

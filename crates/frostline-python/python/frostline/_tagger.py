@@ -54,7 +54,6 @@ class Tagger:
         return [[tag for _, tag in sentence] for sentence in tagged]
 
     def _run(self, text: str, options: List[str]) -> List[List[Tuple[str, str]]]:
-        import subprocess
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="frostline-") as folder:
@@ -62,7 +61,7 @@ class Tagger:
             path.write_bytes(text.encode())
             arguments = ["tag", "--run", str(self.folder), "--input", str(path), "--output", "tsv"]
             arguments += options + self._options
-            process = _program.start(arguments, stdin=subprocess.DEVNULL)
+            process = _program.start(arguments)
             try:
                 out, err = process.communicate()
             except BaseException:

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 import torch
 from torch import nn
 
-from ._fingerprint import Fingerprint, constant_ratio, rank_of_difference
+from ._fingerprint import Fingerprint, constant_ratio, local, rank_of_difference
 from ._freeze import is_adapter
 
 Key = Tuple[str, str, str]
@@ -73,7 +73,7 @@ def of_change(context: Context, name: str, before: Fingerprint, after: Fingerpri
     if before.requires_grad:
         reason = "it was frozen after its gradient was computed"
         return ("frozen-late", reason, "freeze before training, or clear the gradients with set_to_none=True")
-    if grad is not None and bool((grad != 0).any()):
+    if grad is not None and _is_nonzero(grad):
         reason = "a stale gradient from before it was frozen is applied again"
         return ("stale-gradient", reason, "clear the gradients with zero_grad(set_to_none=True)")
     if grad is not None and _has_momentum(context, parameter):
@@ -211,9 +211,14 @@ def _has_momentum(context: Context, parameter: nn.Parameter) -> bool:
     for one in context.optimizers:
         state = one.state.get(parameter, {})
         for key in ("exp_avg", "momentum_buffer"):
-            if key in state and state[key] is not None and bool((state[key] != 0).any()):
+            if state.get(key) is not None and _is_nonzero(state[key]):
                 return True
     return False
+
+
+def _is_nonzero(tensor: Any) -> bool:
+    """Whether this process's part has a number other than 0; an operation of all processes would wait for the others."""
+    return bool((local(tensor) != 0).any())
 
 
 def _adapter_is_gone(context: Context, name: str) -> bool:
