@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyByteArray;
 
-use crate::faults::raise_text;
+use crate::errors::raise_text;
 
 /// Splits words into subwords with the tokenizer of a pretrained encoder, exactly as Hugging Face does.
 #[pyclass(frozen, module = "frostline")]

@@ -3,6 +3,7 @@
 use frostline_conllu::{Checks, FaultKind, read_lenient};
 use pyo3::prelude::*;
 
+use crate::errors::{raise, raise_text, split_advice};
 use crate::source::read_sources;
 
 /// One fault of a file and its place.
@@ -62,29 +63,6 @@ impl Fault {
         let Self { file, line, column, message, advice, .. } = self;
         raise(py, "DataError", (message, advice, Some(file), Some(line), Some(column)))
     }
-}
-
-/// What an exception of `frostline._errors` is made from: message, advice, file, line, column.
-pub type Parts = (String, String, Option<String>, Option<usize>, Option<usize>);
-
-/// An exception of `frostline._errors`.
-pub fn raise(py: Python<'_>, class: &str, parts: Parts) -> PyErr {
-    let made = py.import("frostline._errors").and_then(|module| module.getattr(class)?.call1(parts));
-    match made {
-        Ok(error) => PyErr::from_value(error),
-        Err(error) => error,
-    }
-}
-
-/// An error that is about no line, with the advice after its last semicolon.
-pub fn raise_text(py: Python<'_>, class: &str, file: Option<String>, text: &str) -> PyErr {
-    let (message, advice) = split_advice(text);
-    raise(py, class, (message.into(), advice.into(), file, None, None))
-}
-
-/// Messages of the project end with what to do next, after the last semicolon.
-fn split_advice(text: &str) -> (&str, &str) {
-    text.rsplit_once("; ").unwrap_or((text, ""))
 }
 
 /// Returns every fault of CoNLL-U files, in order, and the warnings among them.

@@ -9,7 +9,8 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::faults::{Fault, raise_text};
+use crate::errors::raise_text;
+use crate::faults::Fault;
 use crate::source::{Source, read_sources};
 use crate::table::Table;
 use crate::treebank::write_parts;

@@ -2,15 +2,18 @@
 //!
 //! ## Map
 //! `source` reads files and file objects; `treebank` and `token` are the objects of CoNLL-U, `layers` those of IOB2 and
-//! labelled sentences; `columns` and `table` export Arrow; `faults` validates and raises; `aligner`, `scores`, `policies`
-//! and `records` wrap the crates of these names. `python/frostline/` contains the part that is written in Python.
+//! labelled sentences; `columns` and `table` export Arrow; `faults` validates, `errors` raises; `aligner`, `scores` (with
+//! `scored`), `policies` and `records` wrap the crates of these names. `python/frostline/` contains the part that is written
+//! in Python.
 
 mod aligner;
 mod columns;
+mod errors;
 mod faults;
 mod layers;
 mod policies;
 mod records;
+mod scored;
 mod scores;
 mod source;
 mod table;

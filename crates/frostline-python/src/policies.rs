@@ -3,7 +3,7 @@
 use frostline_freeze::{FreezeSchedule, Group, ResolvedPolicy, Timeline};
 use pyo3::prelude::*;
 
-use crate::faults::raise_text;
+use crate::errors::raise_text;
 
 /// A policy such as "first-4+embeddings", applied to an encoder.
 #[pyclass(frozen, module = "frostline")]

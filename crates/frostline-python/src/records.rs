@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use frostline_record::{Cell, FolderError, Record, Score, Sweep, read_record};
 use pyo3::prelude::*;
 
-use crate::faults::raise_text;
+use crate::errors::raise_text;
 use crate::table::Table;
 
 /// A cell of the sweep, with its record if there is one.

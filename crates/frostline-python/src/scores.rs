@@ -2,10 +2,7 @@
 
 use std::borrow::Cow;
 
-use frostline_conllu::{Id, Sentence, TokenRow};
-use frostline_score::conll18::{
-    self, Conll18Scores, MultiwordToken, ScoredSentence, WordRow, common_units, evaluate_units,
-};
+use frostline_score::conll18::{self, Conll18Scores, ScoredSentence, common_units, evaluate_units};
 use frostline_score::verdict::judge;
 use frostline_score::{
     CrossedDifference, Resampling, ScoreError, SeedScatter, Share, Stratum, bootstrap_share,
@@ -14,7 +11,7 @@ use frostline_score::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::faults::raise_text;
+use crate::errors::raise_text;
 use crate::treebank::{Treebank, read_conllu};
 
 /// Counts of one metric and the ratios that follow from them.
@@ -50,29 +47,6 @@ impl Metric {
         format!(
             "Metric(f1={f1:.4}, interval=[{low:.4}, {high:.4}], correct={correct}, gold={gold}, system={system})"
         )
-    }
-}
-
-/// A sentence in the scorer's types: words and ranges, without empty nodes.
-pub fn scored_sentence<'a>(sentence: &Sentence<'a>) -> ScoredSentence<'a> {
-    let word = |row: &TokenRow<'a>| WordRow {
-        form: row.form(),
-        lemma: row.lemma(),
-        upos: row.upos(),
-        xpos: row.xpos(),
-        feats: row.feats(),
-        head: row.head().parse().ok(),
-        deprel: row.deprel(),
-    };
-    let range = |row: &TokenRow<'a>| match row.key() {
-        Some(Id::Range(first, last)) => {
-            Some(MultiwordToken { first: first as usize, last: last as usize, form: row.form() })
-        }
-        _ => None,
-    };
-    ScoredSentence {
-        words: sentence.words().map(word).collect(),
-        ranges: sentence.ranges().filter_map(range).collect(),
     }
 }
 

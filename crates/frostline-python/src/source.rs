@@ -7,7 +7,7 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
-use crate::faults::raise_text;
+use crate::errors::raise_text;
 
 /// The bytes of one file.
 #[derive(Clone)]

@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::faults::raise_text;
+use crate::errors::raise_text;
 
 /// Columns in Arrow's layout: `pyarrow.table(t)`, `polars.DataFrame(t)` and `pandas.DataFrame.from_arrow(t)` take them over.
 #[pyclass(frozen, module = "frostline")]

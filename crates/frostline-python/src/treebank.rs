@@ -14,8 +14,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::columns::{Columns, Part};
-use crate::faults::{Fault, is_grave, raise_text};
-use crate::scores::scored_sentence;
+use crate::errors::raise_text;
+use crate::faults::{Fault, is_grave};
+use crate::scored::scored_sentence;
 use crate::source::{Source, read_sources};
 use crate::table::Table;
 use crate::token::Sentence;

@@ -34,7 +34,7 @@ class Records:
     def pandas(self) -> "pandas.DataFrame":
         """A data frame; needs `pip install frostline[pandas]`."""
         try:
-            import pyarrow
+            import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
         except ImportError as error:
             raise SettingError("pandas() needs pandas and pyarrow", "run `pip install frostline[pandas]`") from error
         frame: "pandas.DataFrame" = pyarrow.table(self.table).to_pandas()

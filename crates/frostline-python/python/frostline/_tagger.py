@@ -31,7 +31,8 @@ class Tagger:
         return cls(path, options + (["--backend", backend] if backend else []))
 
     @overload
-    def tag(self, words: str) -> List[List[Tuple[str, str]]]: ...
+    # A str is a sequence of str too, but never a sentence.
+    def tag(self, words: str) -> List[List[Tuple[str, str]]]: ...  # type: ignore[overload-overlap]
 
     @overload
     def tag(self, words: Sequence[Sequence[str]]) -> List[List[str]]: ...

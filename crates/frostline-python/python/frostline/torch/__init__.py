@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._audit import AuditReport, Finding, FreezeAudit, FreezeError
+from ._audit import AuditReport, FreezeAudit, FreezeError
+from ._cause import Finding
 from ._freeze import FreezeReport, freeze, report, unfreeze
 from ._schedule import Unfreezing, schedule
 

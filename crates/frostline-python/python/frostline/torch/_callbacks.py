@@ -14,7 +14,7 @@ def trainer_callback(audit: "FreezeAudit") -> Any:
     """A callback for the Trainer of transformers."""
     from transformers import TrainerCallback
 
-    class FreezeAuditCallback(TrainerCallback):  # type: ignore[misc]
+    class FreezeAuditCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
         """Begins with the training, compares after the first step and at the end."""
 
         def on_train_begin(
@@ -37,7 +37,7 @@ def lightning_callback(audit: "FreezeAudit") -> Any:
         from lightning.pytorch import Callback
     except ImportError:
         try:
-            from pytorch_lightning import Callback  # type: ignore[no-redef,import-not-found,unused-ignore]
+            from pytorch_lightning import Callback  # type: ignore[no-redef,assignment,import-not-found,unused-ignore]
         except ImportError as error:
             raise SettingError("Lightning is not installed", "run `pip install lightning`") from error
 

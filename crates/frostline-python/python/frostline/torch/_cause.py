@@ -179,7 +179,8 @@ def never_moved(
         else:
             key = ("never-moved", "it should learn, but never moved", "give the optimiser to the audit for the reason", True)
         groups.setdefault(key, []).append(name)
-    faults, warnings = [], []
+    faults: List[Finding] = []
+    warnings: List[Finding] = []
     for (kind, reason, advice, is_fault), names in groups.items():
         (faults if is_fault else warnings).append(Finding(kind, tuple(names), reason, advice))
     return faults, warnings

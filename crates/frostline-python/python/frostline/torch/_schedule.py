@@ -78,7 +78,7 @@ class Unfreezing:
 
         unfreezing = self
 
-        class UnfreezingCallback(TrainerCallback):  # type: ignore[misc]
+        class UnfreezingCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
             def on_train_begin(self, args: Any, state: Any, control: Any, optimizer: Any = None, **more: Any) -> None:
                 unfreezing.start(optimizer)
 
