@@ -42,7 +42,9 @@ pub(super) fn run(step: &str, given: &Given, skips: &mut Vec<Skip>) -> anyhow::R
         return Ok(Outcome::Skipped("the wheel is built for Linux on x86-64".into()));
     }
     let place = workspace::root().join("target").join("python-package");
-    fs::create_dir_all(&place)?;
+    for folder in ["tools", "tests"] {
+        fs::create_dir_all(place.join(folder))?;
+    }
     let Some(tools) = venv::with_packages(&place.join("tools"), &list("tools.txt")) else {
         return Ok(Outcome::Skipped(format!("the packages of {TESTS}/tools.txt cannot be installed")));
     };
