@@ -13,6 +13,7 @@ mod nvrtc;
 mod outcome;
 mod package;
 mod python;
+mod python_package;
 mod script;
 pub(crate) mod skips;
 mod steps;

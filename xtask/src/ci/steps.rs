@@ -8,7 +8,7 @@ use std::path::Path;
 use super::call::{Call, call};
 use super::outcome::Outcome;
 use super::script::{Script, Tool};
-use super::{Session, aarch64, browser, deny, docs, nvrtc, package};
+use super::{Session, aarch64, browser, deny, docs, nvrtc, package, python_package};
 use crate::workspace::built;
 
 /// One step of a run.
@@ -95,6 +95,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         track(),
         serve(),
         paper(),
+        check("python-package", |session, step| python_package::run(session, step)),
         check("docs", |session, step| docs::run(step, &tested_runner(), &session.scratch)),
         cluster(),
         gpu(),
@@ -118,7 +119,7 @@ impl Step {
 }
 
 /// The program that the tests start.
-fn tested_runner() -> String {
+pub(super) fn tested_runner() -> String {
     built(&format!("frostline{}", std::env::consts::EXE_SUFFIX)).display().to_string()
 }
 

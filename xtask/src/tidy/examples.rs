@@ -1,11 +1,12 @@
 //! Example programs: each library has one in `examples/`, and its README says how to run it.
 
 /// Libraries without one, with the reason.
-const WITHOUT: [(&str, &str); 6] = [
+const WITHOUT: [(&str, &str); 7] = [
     ("frostline", "a program; its README shows its commands"),
     ("frostline-cell", "what it does is a command of the program"),
     ("frostline-kernels", "another program linked with burn costs minutes; the README's example is a test"),
     ("frostline-model", "another program linked with burn costs minutes; the README's example is a test"),
+    ("frostline-python", "a module of Python: docs/python.md has its examples, which run as doctests"),
     ("frostline-tagger", "another program linked with burn costs minutes; the README's example is compiled"),
     ("frostline-testing", "for tests of this workspace only"),
 ];

@@ -72,7 +72,9 @@ fn machine_paths(name: &str, text: &str) -> Vec<String> {
 }
 
 fn readme_fault(readme: &str, text: &str) -> Option<String> {
-    (!text.contains("```rust")).then(|| format!("{readme}: show how the crate is used in a ```rust example"))
+    // A module of Python is used from Python.
+    let has_example = ["```rust", "```python"].iter().any(|start| text.contains(start));
+    (!has_example).then(|| format!("{readme}: show how the crate is used in a ```rust example"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use toml::{Table, Value};
 
 /// Crates that others use and that are not published.
-const UNPUBLISHED: [&str; 2] = ["frostline-bench", "frostline-testing"];
+const UNPUBLISHED: [&str; 3] = ["frostline-bench", "frostline-python", "frostline-testing"];
 
 /// The files of licences that a package contains.
 pub(crate) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];

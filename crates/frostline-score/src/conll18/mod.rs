@@ -30,10 +30,12 @@ mod align;
 mod corpus;
 mod metrics;
 mod rows;
+mod units;
 
 pub use align::Alignment;
 pub use metrics::{Conll18Scores, Metric, Syntax};
 pub use rows::{MultiwordToken, ScoredSentence, WordRow};
+pub use units::{Unit, common_units, evaluate_units};
 
 use crate::error::ScoreError;
 

@@ -1,0 +1,126 @@
+"""`params`: how many parameters of a model learn under a policy, from the headers of its files alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Tuple, Union
+
+from ._errors import DataError, PolicyError, SettingError
+from ._families import find_parts, frozen_parts
+from ._frostline import Policy
+
+_MOST_HEADER = 100 << 20
+
+
+class Account(NamedTuple):
+    """The numbers of one part of a model."""
+
+    part: str
+    total: int
+    trainable: int
+
+
+class Params(NamedTuple):
+    """How many numbers a model has, and how many of them learn."""
+
+    policy: str
+    parts: Tuple[Account, ...]
+
+    @property
+    def total(self) -> int:
+        """All numbers."""
+        return sum(part.total for part in self.parts)
+
+    @property
+    def trainable(self) -> int:
+        """The numbers that learn."""
+        return sum(part.trainable for part in self.parts)
+
+    def __str__(self) -> str:
+        return account_table(self.parts, f"policy {self.policy}")
+
+
+def account_table(parts: Tuple[Account, ...], title: str) -> str:
+    """The accounts as text."""
+    total, learning = sum(part.total for part in parts), sum(part.trainable for part in parts)
+    width = max([len("all"), *(len(part.part) for part in parts)])
+    lines = [f"{title}: {learning:,} of {total:,} parameters learn ({learning / max(total, 1):.1%})"]
+    rows = [*((part.part, part.total, part.trainable) for part in parts), ("all", total, learning)]
+    lines += [f"  {name:<{width}} {count:>13,} {learns:>13,}" for name, count, learns in rows]
+    return "\n".join(lines)
+
+
+def params(folder: Union[str, "os.PathLike[str]"], policy: str) -> Params:
+    """Counts the parameters of a folder with safetensors files, in one file or several, under a policy."""
+    shapes = read_shapes(Path(folder))
+    parts = find_parts(shapes)
+    heads = parts.heads or ["head"]
+    resolved = Policy(policy, parts.depth, heads)
+    if any(method in ("lora", "adapters") for method in resolved.methods) or resolved.mix:
+        advice = "use `frostline params`, which counts what the policy adds"
+        raise PolicyError(f"`{policy}` adds parameters, which the files do not have", advice)
+    frozen, methods = frozen_parts(resolved, parts)
+    order: Dict[str, List[int]] = {}
+    for name, part in parts.of.items():
+        count = 1
+        for side in shapes[name]:
+            count *= side
+        row = order.setdefault(part, [0, 0])
+        row[0] += count
+        if learns(name, part, frozen[name], methods):
+            row[1] += count
+    return Params(policy, tuple(Account(part, *row) for part, row in sorted(order.items(), key=_place)))
+
+
+def learns(name: str, part: str, frozen: bool, methods: List[str], is_norm: bool = False) -> bool:
+    """Whether a parameter learns: under `+bitfit` and `+norms` only biases and norms of the encoder do."""
+    if frozen or not methods or part.startswith("head "):
+        return not frozen
+    lower = name.lower()
+    norm = is_norm or "norm" in lower.rsplit(".", 1)[0] or ".ln" in lower
+    return ("bitfit" in methods and lower.endswith(".bias")) or ("norms" in methods and norm)
+
+
+def _place(row: Tuple[str, List[int]]) -> Tuple[int, int]:
+    """From the input to the output."""
+    part = row[0]
+    if part.startswith("block "):
+        return (1, int(part.split()[1]))
+    return ({"embeddings": 0, "final": 2}.get(part, 3), 0)
+
+
+def read_shapes(folder: Path) -> Dict[str, Tuple[int, ...]]:
+    """The shapes of all tensors of a folder, from the headers of its safetensors files."""
+    if not folder.is_dir():
+        raise SettingError("there is no such folder", "give the folder of a model", str(folder))
+    import json
+
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        names = sorted(set(json.loads(index.read_text())["weight_map"].values()))
+        files = [folder / name for name in names]
+    else:
+        files = [folder / "model.safetensors"]
+    shapes: Dict[str, Tuple[int, ...]] = {}
+    for file in files:
+        if not file.is_file():
+            raise DataError("there is no such file", "give a folder with model.safetensors", str(file))
+        shapes.update(_header(file))
+    return shapes
+
+
+def _header(file: Path) -> Dict[str, Tuple[int, ...]]:
+    import json
+    import struct
+
+    with open(file, "rb") as stream:
+        start = stream.read(8)
+        length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
+        if not 2 <= length <= min(_MOST_HEADER, file.stat().st_size - 8):
+            raise DataError("the file has no header of safetensors", "download it again", str(file))
+        try:
+            header = json.loads(stream.read(length))
+        except ValueError as error:
+            raise DataError(f"the header is no JSON: {error}", "download it again", str(file)) from error
+    return {name: tuple(entry["shape"]) for name, entry in header.items() if name != "__metadata__"}

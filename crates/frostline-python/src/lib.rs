@@ -1,0 +1,51 @@
+#![doc = include_str!("../README.md")]
+//!
+//! ## Map
+//! `source` reads files and file objects; `treebank` and `token` are the objects of CoNLL-U, `layers` those of IOB2 and
+//! labelled sentences; `columns` and `table` export Arrow; `faults` validates, `errors` raises; `aligner`, `scores` (with
+//! `scored`), `policies` and `records` wrap the crates of these names. `python/frostline/` contains the part that is written
+//! in Python.
+
+mod aligner;
+mod columns;
+mod errors;
+mod faults;
+mod layers;
+mod policies;
+mod records;
+mod scored;
+mod scores;
+mod source;
+mod table;
+mod token;
+mod treebank;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package `frostline`.
+#[pymodule]
+fn _frostline(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<treebank::Treebank>()?;
+    module.add_class::<treebank::Sentences>()?;
+    module.add_class::<token::Sentence>()?;
+    module.add_class::<token::Token>()?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<faults::Fault>()?;
+    module.add_class::<layers::EntityLayer>()?;
+    module.add_class::<layers::TaggedSentence>()?;
+    module.add_class::<layers::LabelledText>()?;
+    module.add_class::<layers::LabelledSentence>()?;
+    module.add_class::<aligner::Aligner>()?;
+    module.add_class::<aligner::Alignment>()?;
+    module.add_class::<scores::Metric>()?;
+    module.add_class::<policies::Policy>()?;
+    module.add_function(wrap_pyfunction!(treebank::read_conllu, module)?)?;
+    module.add_function(wrap_pyfunction!(layers::read_iob2, module)?)?;
+    module.add_function(wrap_pyfunction!(layers::read_labelled, module)?)?;
+    module.add_function(wrap_pyfunction!(faults::validate, module)?)?;
+    module.add_function(wrap_pyfunction!(scores::score, module)?)?;
+    module.add_function(wrap_pyfunction!(scores::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(policies::gradual, module)?)?;
+    module.add_function(wrap_pyfunction!(records::read_records, module)?)
+}

@@ -1,0 +1,101 @@
+//! `Policy`: what a policy's name means for an encoder of known depth, for the part of the package that is written in Python.
+
+use frostline_freeze::{FreezeSchedule, Group, ResolvedPolicy, Timeline};
+use pyo3::prelude::*;
+
+use crate::errors::raise_text;
+
+/// A policy such as "first-4+embeddings", applied to an encoder.
+#[pyclass(frozen, module = "frostline")]
+pub struct Policy {
+    inner: ResolvedPolicy,
+    depth: usize,
+    heads: Vec<String>,
+}
+
+fn resolve(py: Python<'_>, name: &str, depth: usize, heads: &[String]) -> PyResult<ResolvedPolicy> {
+    let names: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let made = frostline_freeze::Policy::parse(name).and_then(|policy| policy.resolve(depth, &names));
+    made.map_err(|error| raise_text(py, "PolicyError", None, &error.to_string()))
+}
+
+fn group_names(policy: &ResolvedPolicy, depth: usize, frozen: bool) -> Vec<String> {
+    let all = [Group::Embeddings].into_iter().chain((0..depth).map(Group::Block));
+    all.filter(|group| policy.freezes_group(*group) == frozen).map(|group| group.to_string()).collect()
+}
+
+#[pymethods]
+impl Policy {
+    /// Applies the policy to an encoder of `depth` blocks below heads of these names.
+    #[new]
+    #[pyo3(signature = (name, depth, heads = vec!["head".to_owned()]))]
+    fn new(py: Python<'_>, name: &str, depth: usize, heads: Vec<String>) -> PyResult<Self> {
+        Ok(Self { inner: resolve(py, name, depth, &heads)?, depth, heads })
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    /// The frozen groups of the encoder: "embeddings", "block 0" and so on.
+    #[getter]
+    fn frozen_groups(&self) -> Vec<String> {
+        group_names(&self.inner, self.depth, true)
+    }
+
+    /// The names of the frozen heads.
+    #[getter]
+    fn frozen_heads(&self) -> Vec<&str> {
+        let places = 0..self.heads.len();
+        let frozen = places.filter(|place| self.inner.freezes(&format!("heads.{place}.classifier.weight")));
+        frozen.map(|place| self.heads[place].as_str()).collect()
+    }
+
+    /// The methods by which blocks learn: "lora", "adapters", "bitfit", "norms"; empty if all their weights learn.
+    #[getter]
+    fn methods(&self) -> Vec<&str> {
+        self.inner.policy().tuning().methods.iter().map(|method| method.name()).collect()
+    }
+
+    /// Whether heads read a mix of all blocks' outputs.
+    #[getter]
+    fn mix(&self) -> bool {
+        self.inner.mixes()
+    }
+
+    /// Whether groups freeze during the run.
+    #[getter]
+    fn adaptive(&self) -> bool {
+        self.inner.policy().schedule() == FreezeSchedule::Adaptive
+    }
+
+    /// The number of lowest blocks whose output never changes; None if the embeddings learn.
+    #[getter]
+    fn constant_prefix(&self) -> Option<usize> {
+        self.inner.constant_prefix()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Policy({:?}, depth={})", self.inner.name(), self.depth)
+    }
+}
+
+/// Gradual unfreezing: steps, from 0, each with the groups of the encoder that are frozen from then on.
+#[pyfunction]
+pub fn gradual(
+    py: Python<'_>,
+    name: &str,
+    depth: usize,
+    heads: Vec<String>,
+    every: u64,
+) -> PyResult<Vec<(u64, Vec<String>)>> {
+    if every == 0 {
+        let text = "every is 0, expected at least one step between two that unfreeze; give 1 or more";
+        return Err(raise_text(py, "SettingError", None, text));
+    }
+    let timeline = Timeline::gradual(&resolve(py, name, depth, &heads)?, every);
+    let first = (0, group_names(timeline.at(0), depth, true));
+    let later = timeline.unfreezings().map(|(step, policy)| (step, group_names(policy, depth, true)));
+    Ok([first].into_iter().chain(later).collect())
+}

@@ -1,0 +1,174 @@
+//! The step `python-package`: builds the wheel of `crates/frostline-python`, checks its tag, and tests it where it is installed.
+//!
+//! Every version of Python that is here runs `smoke.py` in a fresh environment; a version that is missing is counted as skipped.
+//! The tests, the types and the examples of docs/python.md run with the Python that other tests compare with.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+use super::outcome::Outcome;
+use super::skips::{self, Skip};
+use super::steps::tested_runner;
+use super::{Session, venv};
+use crate::workspace;
+use frostline_sweep::say;
+
+/// The tests, from the workspace's root.
+const TESTS: &str = "tests/python-package";
+
+/// The oldest and the newest version that the wheel is installed in, and those between.
+const VERSIONS: [&str; 5] = ["3.9", "3.10", "3.11", "3.12", "3.13"];
+
+/// The tag that the wheel promises: glibc 2.17 of 2012 is enough.
+const TAG: &str = "manylinux_2_17_x86_64";
+
+/// Builds and tests the wheel. The tests need the Python of the session, which has torch and transformers.
+pub(super) fn run(session: &mut Session, step: &str) -> anyhow::Result<Outcome> {
+    say!("\n== {step}: the wheel of crates/frostline-python");
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Ok(Outcome::skipped("the wheel is built for Linux on x86-64"));
+    }
+    let place = workspace::target().join("python-package");
+    fs::create_dir_all(&place)?;
+    let tools = match venv::environment(&format!("{TESTS}/tools.txt"))? {
+        Ok(tools) => tools,
+        Err(reason) => return Ok(Outcome::skipped(reason)),
+    };
+    let Some(wheel) = build(&place, &tools)? else { return Ok(Outcome::Failed) };
+    if !has_tag(&tools, &wheel)? || !every_version(step, &place, &wheel, &mut session.skips)? {
+        return Ok(Outcome::Failed);
+    }
+    let Some(python) = session.python.clone() else {
+        return Ok(Outcome::skipped("there is no Python with torch: nothing but smoke.py was run"));
+    };
+    let tested = match venv::environment(&format!("{TESTS}/requirements.txt"))? {
+        Ok(tested) => tested,
+        Err(reason) => return Ok(Outcome::skipped(reason)),
+    };
+    borrow_packages(&tested, &python)?;
+    Ok(Outcome::of(install(&tested, &wheel)? && test(session, step, &place, &tested)?))
+}
+
+fn list(name: &str) -> PathBuf {
+    workspace::root().join(TESTS).join(name)
+}
+
+/// The wheel, made by maturin; nothing if the build fails.
+fn build(place: &Path, tools: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let folder = place.join("dist");
+    let _ = fs::remove_dir_all(&folder);
+    let mut maturin = Command::new(tools.with_file_name("maturin"));
+    maturin
+        .args(["build", "--release", "--quiet", "--zig", "--compatibility", "manylinux2014", "--out"])
+        .arg(&folder);
+    maturin.arg("--manifest-path").arg(workspace::root().join("crates/frostline-python/Cargo.toml"));
+    maturin.env("CARGO_TARGET_DIR", place.join("build")).env("PATH", path_with(tools)?);
+    if !venv::succeeds(&mut maturin)? {
+        return Ok(None);
+    }
+    let found = fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let wheel = found.into_iter().find(|path| path.extension().is_some_and(|end| end == "whl"));
+    let wheel = wheel.with_context(|| format!("maturin left no wheel in {}", folder.display()))?;
+    say!("{}: {:.1} MB", wheel.display(), fs::metadata(&wheel)?.len() as f64 / 1e6);
+    Ok(Some(wheel))
+}
+
+/// The search path with the folder of an environment's programs in front.
+fn path_with(python: &Path) -> anyhow::Result<std::ffi::OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let own = python.parent().map(PathBuf::from);
+    Ok(std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path)))?)
+}
+
+/// Whether what the wheel needs fits its tag; auditwheel reads it from the symbols of the extension.
+fn has_tag(tools: &Path, wheel: &Path) -> anyhow::Result<bool> {
+    let mut show = Command::new(tools.with_file_name("auditwheel"));
+    let shown = show.arg("show").arg(wheel).env("PATH", path_with(tools)?).output().context("auditwheel")?;
+    let text = String::from_utf8_lossy(&shown.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let fits = shown.status.success()
+        && text.contains(&format!("is consistent with the following platform tag: \"{TAG}\""));
+    say!("auditwheel: {}", if fits { TAG } else { &text });
+    Ok(fits)
+}
+
+/// Runs `smoke.py` in a fresh environment of every version that is here.
+fn every_version(step: &str, place: &Path, wheel: &Path, skips: &mut Vec<Skip>) -> anyhow::Result<bool> {
+    for version in VERSIONS {
+        let Some(python) = interpreter(version) else {
+            let reason = format!("there is no Python {version}: the wheel is not tried in it");
+            say!("SKIP {reason}");
+            skips.push(Skip::of_step(step, "platform", &reason));
+            continue;
+        };
+        let folder = place.join(format!("fresh-{version}"));
+        let _ = fs::remove_dir_all(&folder);
+        let arguments = [OsStr::new("-m"), OsStr::new("venv"), folder.as_os_str()];
+        if !venv::quiet(&python, arguments, place) {
+            bail!("{} -m venv {} failed", python.display(), folder.display());
+        }
+        let fresh = folder.join("bin/python");
+        let mut smoke = Command::new(&fresh);
+        smoke.arg(list("smoke.py")).env_remove("PYTHONPATH");
+        if !install(&fresh, wheel)? || !venv::succeeds(&mut smoke)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The Python of a version: on the search path, or among those of pyenv.
+fn interpreter(version: &str) -> Option<PathBuf> {
+    let versions = std::env::home_dir()?.join(".pyenv/versions");
+    let of_pyenv = fs::read_dir(versions).into_iter().flatten().flatten().filter(|entry| {
+        entry.file_name().to_string_lossy().strip_prefix(version).is_some_and(|rest| rest.starts_with('.'))
+    });
+    let named = PathBuf::from(format!("python{version}"));
+    let mut all = of_pyenv.map(|entry| entry.path().join("bin/python")).chain([named]);
+    all.find(|python| venv::quiet(python, ["-c", "import venv"], Path::new(".")))
+}
+
+fn install(python: &Path, wheel: &Path) -> anyhow::Result<bool> {
+    let mut pip = Command::new(python);
+    pip.args([
+        "-m",
+        "pip",
+        "--quiet",
+        "--disable-pip-version-check",
+        "install",
+        "--no-index",
+        "--no-deps",
+        "--force-reinstall",
+    ]);
+    venv::succeeds(pip.arg(wheel))
+}
+
+/// Lets an environment import the packages of another one, which come after its own.
+fn borrow_packages(own: &Path, other: &Path) -> anyhow::Result<()> {
+    let ask = |python: &Path| -> anyhow::Result<String> {
+        let code = "import sysconfig; print(sysconfig.get_path('purelib'))";
+        let output = Command::new(python).args(["-c", code]).output().context("Python cannot be started")?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    let file = Path::new(&ask(own)?).join("borrowed.pth");
+    fs::write(&file, ask(other)? + "\n").with_context(|| file.display().to_string())
+}
+
+/// Runs the tests and collects what they skip.
+fn test(session: &mut Session, step: &str, place: &Path, python: &Path) -> anyhow::Result<bool> {
+    let file = place.join("skips");
+    let mut pytest = Command::new(python);
+    pytest
+        .args(["-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"])
+        .arg(workspace::root().join(TESTS));
+    pytest.env(skips::FILE, &file).env("FROSTLINE_PROGRAM", tested_runner());
+    if let Some(shared) = &session.shared {
+        pytest.env(skips::SHARED, shared);
+    }
+    let passed = venv::succeeds(&mut pytest)?;
+    session.skips.extend(skips::read(&file, step)?);
+    Ok(passed)
+}
