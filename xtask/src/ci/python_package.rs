@@ -12,7 +12,6 @@ use anyhow::{Context as _, bail};
 
 use super::outcome::Outcome;
 use super::skips::{self, Skip};
-use super::steps::tested_runner;
 use super::{Session, venv};
 use crate::workspace;
 use frostline_sweep::say;
@@ -26,8 +25,9 @@ const VERSIONS: [&str; 5] = ["3.9", "3.10", "3.11", "3.12", "3.13"];
 /// The tag that the wheel promises: glibc 2.17 of 2012 is enough.
 const TAG: &str = "manylinux_2_17_x86_64";
 
-/// Builds and tests the wheel. The tests need the Python of the session, which has torch and transformers.
-pub(super) fn run(session: &mut Session, step: &str) -> anyhow::Result<Outcome> {
+/// Builds and tests the wheel. The tests need the Python of the session, which has torch and transformers, and `program`, which
+/// `Tagger` and `sweep` start.
+pub(super) fn run(session: &mut Session, step: &str, program: &str) -> anyhow::Result<Outcome> {
     say!("\n== {step}: the wheel of crates/frostline-python");
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(Outcome::skipped("the wheel is built for Linux on x86-64"));
@@ -50,7 +50,7 @@ pub(super) fn run(session: &mut Session, step: &str) -> anyhow::Result<Outcome> 
         Err(reason) => return Ok(Outcome::skipped(reason)),
     };
     borrow_packages(&tested, &python)?;
-    Ok(Outcome::of(install(&tested, &wheel)? && test(session, step, &place, &tested)?))
+    Ok(Outcome::of(install(&tested, &wheel)? && test(session, step, &place, &tested, program)?))
 }
 
 fn list(name: &str) -> PathBuf {
@@ -158,13 +158,19 @@ fn borrow_packages(own: &Path, other: &Path) -> anyhow::Result<()> {
 }
 
 /// Runs the tests and collects what they skip.
-fn test(session: &mut Session, step: &str, place: &Path, python: &Path) -> anyhow::Result<bool> {
+fn test(
+    session: &mut Session,
+    step: &str,
+    place: &Path,
+    python: &Path,
+    program: &str,
+) -> anyhow::Result<bool> {
     let file = place.join("skips");
     let mut pytest = Command::new(python);
     pytest
         .args(["-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"])
         .arg(workspace::root().join(TESTS));
-    pytest.env(skips::FILE, &file).env("FROSTLINE_PROGRAM", tested_runner());
+    pytest.env(skips::FILE, &file).env("FROSTLINE_PROGRAM", program);
     if let Some(shared) = &session.shared {
         pytest.env(skips::SHARED, shared);
     }

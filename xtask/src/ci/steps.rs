@@ -95,7 +95,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         track(),
         serve(),
         paper(),
-        check("python-package", |session, step| python_package::run(session, step)),
+        check("python-package", |session, step| python_package::run(session, step, &tested_runner())),
         check("docs", |session, step| docs::run(step, &tested_runner(), &session.scratch)),
         cluster(),
         gpu(),
@@ -119,7 +119,7 @@ impl Step {
 }
 
 /// The program that the tests start.
-pub(super) fn tested_runner() -> String {
+fn tested_runner() -> String {
     built(&format!("frostline{}", std::env::consts::EXE_SUFFIX)).display().to_string()
 }
 
