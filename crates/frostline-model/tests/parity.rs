@@ -286,7 +286,7 @@ fn a_tensor_is_in_the_one_shard_that_the_index_names() {
     };
     assert_eq!(error(shard.clone(), false), None);
     let wrong = error(other.clone(), false).unwrap();
-    assert!(wrong.contains(&format!("`{name}` is in {}", other.as_str().unwrap())), "{wrong}");
+    assert!(wrong.contains(&format!("`{name}` in {}", other.as_str().unwrap())), "{wrong}");
     let twice = error("copy.safetensors".into(), true).unwrap();
     assert!(twice.contains("two tensors are `"), "{twice}");
     for odd in [serde_json::json!(null), serde_json::json!(1), serde_json::json!([shard])] {
