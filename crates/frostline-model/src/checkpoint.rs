@@ -202,7 +202,7 @@ impl Checkpoint {
 
     /// Adds a tensor under its name without what wrappers add.
     fn add(&mut self, name: &str, tensor: Tensor) -> Result<(), ModelError> {
-        let name = unwrapped(name);
+        let name = strip_wrappers(name);
         let fail = |reason: String| ModelError::Weights { place: self.place.clone(), reason };
         if let Some(part) = UNMERGED.iter().find(|part| name.contains(**part)) {
             let part = part.trim_matches('.');
