@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 import tempfile
 import time
@@ -35,5 +36,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert (Path(folder) / "copy.conllu").read_text() == ROWS
 assert frostline.Policy("first-4+embeddings", 6).constant_prefix == 4
 assert not {"torch", "numpy"} & set(sys.modules)
+program = subprocess.run([str(frostline.find_program()), "--version"], capture_output=True, text=True, check=True).stdout
+assert program.split()[:2] == ["frostline", frostline.__version__], program
 version = ".".join(map(str, sys.version_info[:3]))
 print(f"Python {version}: frostline {frostline.__version__}, imported in {1000 * took:.0f} ms of processor time")

@@ -35,3 +35,11 @@ def freezing(model: object) -> FreezeReport:
     audit.step()
     assert audit.finish().ok
     return freeze(model, "first-4+embeddings", eval_mode=True)
+
+
+def auditing(before: str, model: object) -> List[str]:
+    import torch
+
+    assert isinstance(model, torch.nn.Module)
+    found = frostline.audit(before, model.state_dict(), policy="first-4")
+    return [row.name for row in found.moved if row.frozen and row.scale is not None]

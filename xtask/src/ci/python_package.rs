@@ -1,7 +1,9 @@
-//! The step `python-package`: builds the wheel of `crates/frostline-python`, checks its tag, and tests it where it is installed.
+//! The step `python-package`: builds the wheels of the library and of the program, checks their tags, and tests them where they are
+//! installed.
 //!
 //! Every version of Python that is here runs `smoke.py` in a fresh environment; a version that is missing is counted as skipped.
-//! The tests, the types and the examples of docs/python.md run with the Python that other tests compare with.
+//! The tests, the types and the examples of docs/python.md run with the Python that other tests compare with, and so does the table
+//! of faults for `frostline audit`, with the program of its wheel.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -25,12 +27,14 @@ const VERSIONS: [&str; 5] = ["3.9", "3.10", "3.11", "3.12", "3.13"];
 /// The tag that the wheel promises: glibc 2.17 of 2012 is enough.
 const TAG: &str = "manylinux_2_17_x86_64";
 
-/// Builds and tests the wheel. The tests need the Python of the session, which has torch and transformers, and `program`, which
-/// `Tagger` and `sweep` start.
-pub(super) fn run(session: &mut Session, step: &str, program: &str) -> anyhow::Result<Outcome> {
-    say!("\n== {step}: the wheel of crates/frostline-python");
+/// The crates that become packages: the library and the program.
+const PACKAGES: [&str; 2] = ["crates/frostline-python", "crates/frostline"];
+
+/// Builds and tests the wheels. The tests need the Python of the session, which has torch and transformers.
+pub(super) fn run(session: &mut Session, step: &str) -> anyhow::Result<Outcome> {
+    say!("\n== {step}: the wheels of {}", PACKAGES.join(" and "));
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        return Ok(Outcome::skipped("the wheel is built for Linux on x86-64"));
+        return Ok(Outcome::skipped("the wheels are built for Linux on x86-64"));
     }
     let place = workspace::target().join("python-package");
     fs::create_dir_all(&place)?;
@@ -38,8 +42,15 @@ pub(super) fn run(session: &mut Session, step: &str, program: &str) -> anyhow::R
         Ok(tools) => tools,
         Err(reason) => return Ok(Outcome::skipped(reason)),
     };
-    let Some(wheel) = build(&place, &tools)? else { return Ok(Outcome::Failed) };
-    if !has_tag(&tools, &wheel)? || !every_version(step, &place, &wheel, &mut session.skips)? {
+    let mut wheels = Vec::new();
+    for package in PACKAGES {
+        let Some(wheel) = build_wheel(package, &place, &tools)? else { return Ok(Outcome::Failed) };
+        if !has_tag(&tools, &wheel)? {
+            return Ok(Outcome::Failed);
+        }
+        wheels.push(wheel);
+    }
+    if !every_version(step, &place, &wheels, &mut session.skips)? {
         return Ok(Outcome::Failed);
     }
     let Some(python) = session.python.clone() else {
@@ -50,22 +61,24 @@ pub(super) fn run(session: &mut Session, step: &str, program: &str) -> anyhow::R
         Err(reason) => return Ok(Outcome::skipped(reason)),
     };
     borrow_packages(&tested, &python)?;
-    Ok(Outcome::of(install(&tested, &wheel)? && test(session, step, &place, &tested, program)?))
+    Ok(Outcome::of(
+        install(&tested, &wheels)? && test(session, step, &place, &tested)? && audit_faults(&tested)?,
+    ))
 }
 
 fn list(name: &str) -> PathBuf {
     workspace::root().join(TESTS).join(name)
 }
 
-/// The wheel, made by maturin; nothing if the build fails.
-fn build(place: &Path, tools: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let folder = place.join("dist");
+/// The wheel of a crate, made by maturin; nothing if the build fails.
+fn build_wheel(package: &str, place: &Path, tools: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let folder = place.join("dist").join(package);
     let _ = fs::remove_dir_all(&folder);
     let mut maturin = Command::new(tools.with_file_name("maturin"));
     maturin
         .args(["build", "--release", "--quiet", "--zig", "--compatibility", "manylinux2014", "--out"])
         .arg(&folder);
-    maturin.arg("--manifest-path").arg(workspace::root().join("crates/frostline-python/Cargo.toml"));
+    maturin.arg("--manifest-path").arg(workspace::root().join(package).join("Cargo.toml"));
     maturin.env("CARGO_TARGET_DIR", place.join("build")).env("PATH", path_with(tools)?);
     if !venv::succeeds(&mut maturin)? {
         return Ok(None);
@@ -84,7 +97,7 @@ fn path_with(python: &Path) -> anyhow::Result<std::ffi::OsString> {
     Ok(std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path)))?)
 }
 
-/// Whether what the wheel needs fits its tag; auditwheel reads it from the symbols of the extension.
+/// Whether what the wheel needs fits its tag; auditwheel reads it from the symbols of the extension or the program.
 fn has_tag(tools: &Path, wheel: &Path) -> anyhow::Result<bool> {
     let mut show = Command::new(tools.with_file_name("auditwheel"));
     let shown = show.arg("show").arg(wheel).env("PATH", path_with(tools)?).output().context("auditwheel")?;
@@ -96,7 +109,7 @@ fn has_tag(tools: &Path, wheel: &Path) -> anyhow::Result<bool> {
 }
 
 /// Runs `smoke.py` in a fresh environment of every version that is here.
-fn every_version(step: &str, place: &Path, wheel: &Path, skips: &mut Vec<Skip>) -> anyhow::Result<bool> {
+fn every_version(step: &str, place: &Path, wheels: &[PathBuf], skips: &mut Vec<Skip>) -> anyhow::Result<bool> {
     for version in VERSIONS {
         let Some(python) = interpreter(version) else {
             let reason = format!("there is no Python {version}: the wheel is not tried in it");
@@ -113,7 +126,7 @@ fn every_version(step: &str, place: &Path, wheel: &Path, skips: &mut Vec<Skip>) 
         let fresh = folder.join("bin/python");
         let mut smoke = Command::new(&fresh);
         smoke.arg(list("smoke.py")).env_remove("PYTHONPATH");
-        if !install(&fresh, wheel)? || !venv::succeeds(&mut smoke)? {
+        if !install(&fresh, wheels)? || !venv::succeeds(&mut smoke)? {
             return Ok(false);
         }
     }
@@ -131,7 +144,7 @@ fn interpreter(version: &str) -> Option<PathBuf> {
     all.find(|python| venv::quiet(python, ["-c", "import venv"], Path::new(".")))
 }
 
-fn install(python: &Path, wheel: &Path) -> anyhow::Result<bool> {
+fn install(python: &Path, wheels: &[PathBuf]) -> anyhow::Result<bool> {
     let mut pip = Command::new(python);
     pip.args([
         "-m",
@@ -143,7 +156,7 @@ fn install(python: &Path, wheel: &Path) -> anyhow::Result<bool> {
         "--no-deps",
         "--force-reinstall",
     ]);
-    venv::succeeds(pip.arg(wheel))
+    venv::succeeds(pip.args(wheels))
 }
 
 /// Lets an environment import the packages of another one, which come after its own.
@@ -157,24 +170,30 @@ fn borrow_packages(own: &Path, other: &Path) -> anyhow::Result<()> {
     fs::write(&file, ask(other)? + "\n").with_context(|| file.display().to_string())
 }
 
-/// Runs the tests and collects what they skip.
-fn test(
-    session: &mut Session,
-    step: &str,
-    place: &Path,
-    python: &Path,
-    program: &str,
-) -> anyhow::Result<bool> {
+/// Runs the tests with the installed program, and collects what they skip.
+fn test(session: &mut Session, step: &str, place: &Path, python: &Path) -> anyhow::Result<bool> {
     let file = place.join("skips");
     let mut pytest = Command::new(python);
     pytest
         .args(["-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"])
         .arg(workspace::root().join(TESTS));
-    pytest.env(skips::FILE, &file).env("FROSTLINE_PROGRAM", program);
+    pytest.env(skips::FILE, &file).env("FROSTLINE_PROGRAM", installed_program(python));
     if let Some(shared) = &session.shared {
         pytest.env(skips::SHARED, shared);
     }
     let passed = venv::succeeds(&mut pytest)?;
     session.skips.extend(skips::read(&file, step)?);
     Ok(passed)
+}
+
+/// Runs the faults of freezing with real frameworks, and compares what `frostline audit` prints about each.
+fn audit_faults(python: &Path) -> anyhow::Result<bool> {
+    let mut faults = Command::new(python);
+    faults.arg(workspace::root().join("tests/audit/faults.py")).arg("--program").arg(installed_program(python));
+    venv::succeeds(&mut faults)
+}
+
+/// The program that the wheel put next to a Python.
+fn installed_program(python: &Path) -> PathBuf {
+    python.with_file_name("frostline")
 }

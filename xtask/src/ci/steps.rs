@@ -95,7 +95,7 @@ pub(super) fn steps(scratch: &Path) -> Vec<Step> {
         track(),
         serve(),
         paper(),
-        check("python-package", |session, step| python_package::run(session, step, &tested_runner())),
+        check("python-package", python_package::run),
         check("docs", |session, step| docs::run(step, &tested_runner(), &session.scratch)),
         cluster(),
         gpu(),

@@ -6,6 +6,7 @@ Importing this package imports neither torch nor numpy. `frostline.torch` needs 
 from __future__ import annotations
 
 from ._aligner import numpy_batch
+from ._audit import Comparison, TensorChange, audit
 from ._errors import DataError, FrostlineError, PolicyError, ProgramError, SettingError
 from ._frostline import (
     Aligner,
@@ -38,6 +39,7 @@ from ._tagger import Tagger
 __all__ = [
     "Aligner",
     "Alignment",
+    "Comparison",
     "DataError",
     "EntityLayer",
     "Fault",
@@ -53,9 +55,11 @@ __all__ = [
     "Table",
     "TaggedSentence",
     "Tagger",
+    "TensorChange",
     "Token",
     "Treebank",
     "__version__",
+    "audit",
     "compare",
     "find_program",
     "load_records",

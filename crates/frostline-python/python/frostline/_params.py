@@ -1,16 +1,13 @@
-"""`params`: how many parameters of a model learn under a policy, from the headers of its files alone."""
+"""`params`: how many parameters of a model learn under a policy."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Dict, List, NamedTuple, Tuple, Union
 
-from ._errors import DataError, PolicyError, SettingError
+from ._errors import PolicyError
 from ._families import find_parts, frozen_parts
-from ._frostline import Policy
-
-_MOST_HEADER = 100 << 20
+from ._frostline import Policy, tensor_shapes
 
 
 class Account(NamedTuple):
@@ -52,8 +49,11 @@ def account_table(parts: Tuple[Account, ...], title: str) -> str:
 
 
 def params(folder: Union[str, "os.PathLike[str]"], policy: str) -> Params:
-    """Counts the parameters of a folder with safetensors files, in one file or several, under a policy."""
-    shapes = read_shapes(Path(folder))
+    """Counts the parameters of a checkpoint under a policy, from its headers alone.
+
+    The checkpoint is a folder or file that `audit` reads too.
+    """
+    shapes = dict(tensor_shapes(folder))
     parts = find_parts(shapes)
     heads = parts.heads or ["head"]
     resolved = Policy(policy, parts.depth, heads)
@@ -88,39 +88,3 @@ def _place(row: Tuple[str, List[int]]) -> Tuple[int, int]:
     if part.startswith("block "):
         return (1, int(part.split()[1]))
     return ({"embeddings": 0, "final": 2}.get(part, 3), 0)
-
-
-def read_shapes(folder: Path) -> Dict[str, Tuple[int, ...]]:
-    """The shapes of all tensors of a folder, from the headers of its safetensors files."""
-    if not folder.is_dir():
-        raise SettingError("there is no such folder", "give the folder of a model", str(folder))
-    import json
-
-    index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        names = sorted(set(json.loads(index.read_text())["weight_map"].values()))
-        files = [folder / name for name in names]
-    else:
-        files = [folder / "model.safetensors"]
-    shapes: Dict[str, Tuple[int, ...]] = {}
-    for file in files:
-        if not file.is_file():
-            raise DataError("there is no such file", "give a folder with model.safetensors", str(file))
-        shapes.update(_header(file))
-    return shapes
-
-
-def _header(file: Path) -> Dict[str, Tuple[int, ...]]:
-    import json
-    import struct
-
-    with open(file, "rb") as stream:
-        start = stream.read(8)
-        length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-        if not 2 <= length <= min(_MOST_HEADER, file.stat().st_size - 8):
-            raise DataError("the file has no header of safetensors", "download it again", str(file))
-        try:
-            header = json.loads(stream.read(length))
-        except ValueError as error:
-            raise DataError(f"the header is no JSON: {error}", "download it again", str(file)) from error
-    return {name: tuple(entry["shape"]) for name, entry in header.items() if name != "__metadata__"}

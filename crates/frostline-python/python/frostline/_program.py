@@ -36,7 +36,7 @@ def find_program() -> Path:
         return Path(found)
     raise ProgramError(
         "the program `frostline` is not installed",
-        f"build it from a checkout with `cargo build --release -p frostline`, and name it in {VARIABLE}",
+        f"run `pip install frostline-cli`, or name the program in {VARIABLE}",
     )
 
 
