@@ -1,6 +1,8 @@
-"""Times in turns of reading and aligning against other libraries: processor time, the smallest of several rounds.
+"""Times in turns of reading, aligning, scoring and tagging against other libraries: the smallest of several rounds.
 
-    python bench.py TREEBANK.conllu TOKENIZER_FOLDER [--rounds 5]
+    python bench.py TREEBANK.conllu TOKENIZER_FOLDER [--tagger MODEL_FOLDER] [--rounds 5]
+
+Times are of processors, all threads together; tagging, which starts a process, is timed by the clock.
 
 Prints a table with the ratios; a library that is not installed is left out, and said to be. For reading, columns and objects in
 Python count, and not the bare parse: the Arrow table of all tokens, and plain objects with form and UPOS of each word.
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List
@@ -74,6 +77,49 @@ def aligning(path: Path, folder: Path) -> Dict[str, Job]:
     return jobs
 
 
+def scoring(path: Path, folder: Path) -> Dict[str, Job]:
+    """Ways to compute all metrics of the CoNLL 2018 shared task, without intervals where others have none."""
+    system = folder / "system.conllu"
+    system.write_text(path.read_text(encoding="utf-8").replace("\tNOUN\t", "\tPROPN\t", 1000), encoding="utf-8")
+    jobs: Dict[str, Job] = {
+        "frostline, one resample": lambda: frostline.score(path, system, resamples=1),
+        "frostline, with intervals": lambda: frostline.score(path, system),
+    }
+    udeval = library("udtools.udeval")
+    if udeval:
+        jobs["udtools.udeval"] = lambda: udeval.evaluate(udeval.load_conllu_file(str(path)), udeval.load_conllu_file(str(system)))
+    return jobs
+
+
+def scoring_entities() -> Dict[str, Job]:
+    """Ways to score the entities of 20,000 sentences of 20 words."""
+    pattern = ["O", "B-PER", "I-PER", "O", "O", "B-LOC", "O", "B-ORG", "I-ORG", "I-ORG"] * 2
+    gold = [pattern[place % 7 :] + pattern[: place % 7] for place in range(20_000)]
+    predicted = [["O" if place % 5 == 0 else tag for place, tag in enumerate(tags)] for tags in gold]
+    jobs: Dict[str, Job] = {
+        "frostline, one resample": lambda: frostline.score_entities(gold, predicted, resamples=1),
+        "frostline, with intervals": lambda: frostline.score_entities(gold, predicted),
+    }
+    seqeval = library("seqeval.metrics")
+    if seqeval:
+        jobs["seqeval"] = lambda: seqeval.classification_report(gold, predicted, output_dict=True)
+    return jobs
+
+
+def tagging(path: Path, folder: Path) -> Dict[str, Job]:
+    """Ways to tag 500 sentences with a token classifier that transformers opens too."""
+    sentences: List[List[str]] = [sentence.forms for sentence in frostline.read_conllu(path)][:500]
+    tagger = frostline.Tagger.load(folder)
+    jobs: Dict[str, Job] = {"frostline, with its start": lambda: tagger.tag(sentences)}
+    transformers = library("transformers")
+    if transformers:
+        texts = [" ".join(words) for words in sentences]
+        for size in (1, 32):
+            pipeline = transformers.pipeline("token-classification", str(folder), batch_size=size)
+            jobs[f"transformers pipeline, {size}"] = lambda pipeline=pipeline: pipeline(texts)
+    return jobs
+
+
 def library(name: str) -> Any:
     try:
         return importlib.import_module(name)
@@ -82,14 +128,14 @@ def library(name: str) -> Any:
         return None
 
 
-def in_turns(title: str, jobs: Dict[str, Job], rounds: int) -> None:
+def in_turns(title: str, jobs: Dict[str, Job], rounds: int, clock: Callable[[], float] = time.process_time) -> None:
     """Times every job once a round, so that all see the same machine."""
     times: Dict[str, List[float]] = {name: [] for name in jobs}
     for _ in range(rounds):
         for name, job in jobs.items():
-            start = time.process_time()
+            start = clock()
             job()
-            times[name].append(1000 * (time.process_time() - start))
+            times[name].append(1000 * (clock() - start))
     first = min(times[next(iter(jobs))])
     print(f"\n{title}, the smallest of {rounds} rounds\n{'':<28}{'ms':>10}{'ratio':>9}")
     for name, values in times.items():
@@ -100,10 +146,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("treebank", type=Path)
     parser.add_argument("tokenizer", type=Path)
+    parser.add_argument("--tagger", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     in_turns("Reading", reading(options.treebank), options.rounds)
     in_turns("Aligning", aligning(options.treebank, options.tokenizer), options.rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        in_turns("Scoring", scoring(options.treebank, Path(folder)), options.rounds)
+    in_turns("Scoring entities", scoring_entities(), options.rounds)
+    if options.tagger:
+        in_turns("Tagging", tagging(options.treebank, options.tagger), options.rounds, time.perf_counter)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Aligning and scoring: equal to Hugging Face, to the official script, to seqeval's idea of entities."""
+"""Aligning and scoring: equal to Hugging Face, to the official script, to the definition of entities."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
+from typing import List, Literal, Set, Tuple
 
 import pytest
 
@@ -130,3 +132,45 @@ def test_the_examples_are_typed(tmp_path: Path) -> None:
     wrong.write_text('import frostline\nx: int = frostline.read_conllu("a")[0].words[0].form\n')
     run = subprocess.run([sys.executable, "-m", "mypy", "--strict", *cache, str(wrong)], capture_output=True, text=True)
     assert "Incompatible types" in run.stdout, "the package has types"
+
+
+def spans(tags: List[str], strict: bool) -> Set[Tuple[int, int, str]]:
+    """The entities of a sentence, found by the definition: a start is extended while the same type continues."""
+    found = set()
+    for start, tag in enumerate(tags):
+        before = tags[start - 1] if start else "O"
+        continues = tag.startswith("I-") and before[:2] in ("B-", "I-") and before[2:] == tag[2:]
+        if tag == "O" or (continues and not strict) or (strict and not tag.startswith("B-")):
+            continue
+        end = start + 1
+        while end < len(tags) and tags[end] == "I-" + tag[2:]:
+            end += 1
+        found.add((start, end, tag[2:]))
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["lenient", "strict"])
+def test_entities_are_scored_by_their_spans(scheme: Literal["lenient", "strict"]) -> None:
+    random = Random(0)
+    tags = ["O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+    gold = [[random.choice(tags) for _ in range(random.randint(1, 9))] for _ in range(200)]
+    predicted = [[tag if random.random() < 0.8 else random.choice(tags) for tag in sentence] for sentence in gold]
+    scores = frostline.score_entities(gold, predicted, scheme=scheme, resamples=200)
+    assert list(scores) == ["LOC", "PER", "all"]
+    for kind, metric in scores.items():
+        ours = [{one for one in spans(tags, scheme == "strict") if kind in ("all", one[2])} for tags in gold]
+        theirs = [{one for one in spans(tags, scheme == "strict") if kind in ("all", one[2])} for tags in predicted]
+        counts = [sum(map(len, ours)), sum(map(len, theirs)), sum(len(a & b) for a, b in zip(ours, theirs))]
+        assert [metric.gold, metric.system, metric.correct] == counts
+        assert metric.f1 == pytest.approx(2 * counts[2] / (counts[0] + counts[1]))
+        assert metric.low < metric.f1 < metric.high
+
+
+def test_entities_that_cannot_be_scored_are_named() -> None:
+    with pytest.raises(frostline.DataError, match="found 2 sentences of gold and 1 of predictions"):
+        frostline.score_entities([["O"], ["O"]], [["O"]])
+    with pytest.raises(frostline.DataError, match="sentence 1: "):
+        frostline.score_entities([["O"], ["O", "O"]], [["O"], ["O"]])
+    with pytest.raises(frostline.SettingError, match="scheme is 'IOB2'|scheme is \"IOB2\""):
+        frostline.score_entities([["O"]], [["O"]], scheme="IOB2")  # type: ignore[arg-type]
+    assert frostline.score_entities([["O"]], [["O"]])["all"].gold == 0

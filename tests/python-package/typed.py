@@ -23,6 +23,10 @@ def scoring(gold: str, system: str) -> float:
     return frostline.score(gold, system)["LAS"].f1
 
 
+def scoring_entities(gold: List[List[str]], predicted: List[List[str]]) -> float:
+    return frostline.score_entities(gold, predicted, scheme="strict")["all"].f1
+
+
 def tagging(folder: str) -> List[List[str]]:
     return frostline.Tagger.load(folder).tag([["Ice", "melts"]])
 

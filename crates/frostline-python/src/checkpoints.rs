@@ -50,5 +50,9 @@ fn raise_checkpoint(py: Python<'_>, error: &CheckpointError) -> PyErr {
         return raise_text(py, "PolicyError", None, &reason);
     }
     let (message, advice) = split_advice(&error.reason);
-    crate::errors::raise(py, "DataError", (message.into(), advice.into(), Some(error.place.clone()), None, None))
+    crate::errors::raise(
+        py,
+        "DataError",
+        (message.into(), advice.into(), Some(error.place.clone()), None, None),
+    )
 }

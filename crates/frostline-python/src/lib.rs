@@ -3,12 +3,13 @@
 //! ## Map
 //! `source` reads files and file objects; `treebank` and `token` are the objects of CoNLL-U, `layers` those of IOB2 and
 //! labelled sentences; `columns` and `table` export Arrow; `faults` validates, `errors` raises; `aligner`, `scores` (with
-//! `scored`), `policies`, `records` and `checkpoints` wrap the crates of these names. `python/frostline/` contains the part that is written
+//! `scored`), `entities`, `policies`, `records` and `checkpoints` wrap the crates of these names. `python/frostline/` contains the part that is written
 //! in Python.
 
 mod aligner;
 mod checkpoints;
 mod columns;
+mod entities;
 mod errors;
 mod faults;
 mod layers;
@@ -47,6 +48,7 @@ fn _frostline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(faults::validate, module)?)?;
     module.add_function(wrap_pyfunction!(scores::score, module)?)?;
     module.add_function(wrap_pyfunction!(scores::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(entities::score_entities, module)?)?;
     module.add_function(wrap_pyfunction!(policies::gradual, module)?)?;
     module.add_function(wrap_pyfunction!(checkpoints::compare_checkpoints, module)?)?;
     module.add_function(wrap_pyfunction!(checkpoints::tensor_shapes, module)?)?;

@@ -19,25 +19,25 @@ use crate::treebank::{Treebank, read_conllu};
 #[derive(Clone, PartialEq)]
 pub struct Metric {
     /// Units on which gold and system agree.
-    correct: u64,
+    pub correct: u64,
     /// Units in gold.
-    gold: u64,
+    pub gold: u64,
     /// Units in the system's output.
-    system: u64,
+    pub system: u64,
     /// Gold units aligned with a system unit; None where the metric measures alignment itself.
-    aligned: Option<u64>,
+    pub aligned: Option<u64>,
     /// Correct over system.
-    precision: f64,
+    pub precision: f64,
     /// Correct over gold.
-    recall: f64,
+    pub recall: f64,
     /// The harmonic mean of precision and recall.
-    f1: f64,
+    pub f1: f64,
     /// Correct over aligned.
-    aligned_accuracy: Option<f64>,
+    pub aligned_accuracy: Option<f64>,
     /// The lower limit of the interval of F1.
-    low: f64,
+    pub low: f64,
     /// The upper limit of the interval of F1.
-    high: f64,
+    pub high: f64,
 }
 
 #[pymethods]
@@ -73,7 +73,7 @@ impl<'py> Side<'py> {
 }
 
 /// How often is resampled, at which confidence, from which seed.
-fn resampling(py: Python<'_>, resamples: u32, confidence: f64, seed: u64) -> PyResult<Resampling> {
+pub fn resampling(py: Python<'_>, resamples: u32, confidence: f64, seed: u64) -> PyResult<Resampling> {
     let setting: Cow<'_, str> = if resamples == 0 {
         "resamples is 0, expected at least 1; give 10000".into()
     } else if !(confidence > 0.0 && confidence < 1.0) {

@@ -109,7 +109,12 @@ fn has_tag(tools: &Path, wheel: &Path) -> anyhow::Result<bool> {
 }
 
 /// Runs `smoke.py` in a fresh environment of every version that is here.
-fn every_version(step: &str, place: &Path, wheels: &[PathBuf], skips: &mut Vec<Skip>) -> anyhow::Result<bool> {
+fn every_version(
+    step: &str,
+    place: &Path,
+    wheels: &[PathBuf],
+    skips: &mut Vec<Skip>,
+) -> anyhow::Result<bool> {
     for version in VERSIONS {
         let Some(python) = interpreter(version) else {
             let reason = format!("there is no Python {version}: the wheel is not tried in it");
@@ -189,7 +194,10 @@ fn test(session: &mut Session, step: &str, place: &Path, python: &Path) -> anyho
 /// Runs the faults of freezing with real frameworks, and compares what `frostline audit` prints about each.
 fn audit_faults(python: &Path) -> anyhow::Result<bool> {
     let mut faults = Command::new(python);
-    faults.arg(workspace::root().join("tests/audit/faults.py")).arg("--program").arg(installed_program(python));
+    faults
+        .arg(workspace::root().join("tests/audit/faults.py"))
+        .arg("--program")
+        .arg(installed_program(python));
     venv::succeeds(&mut faults)
 }
 

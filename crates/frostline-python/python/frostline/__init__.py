@@ -28,6 +28,7 @@ from ._frostline import (
     read_iob2,
     read_labelled,
     score,
+    score_entities,
     validate,
 )
 from ._params import params
@@ -69,6 +70,7 @@ __all__ = [
     "read_iob2",
     "read_labelled",
     "score",
+    "score_entities",
     "sweep",
     "validate",
 ]

@@ -1,5 +1,5 @@
 from os import PathLike
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union, final
+from typing import Any, Dict, Iterator, List, Literal, Optional, Sequence, Tuple, Union, final
 
 _Path = Union[str, PathLike[str]]
 _Source = Union[_Path, Sequence[_Path], Any]
@@ -293,6 +293,15 @@ def score(
     gold: Union[Treebank, _Source],
     system: Union[Treebank, _Source],
     *,
+    resamples: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Dict[str, Metric]: ...
+def score_entities(
+    gold: Sequence[Sequence[str]],
+    predicted: Sequence[Sequence[str]],
+    *,
+    scheme: Literal["lenient", "strict"] = "lenient",
     resamples: int = 2000,
     confidence: float = 0.95,
     seed: int = 0,
