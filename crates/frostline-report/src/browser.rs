@@ -1,4 +1,4 @@
-//! Sentences with what cells said of them, for a reader who looks for those on which two policies differ. How they are
+//! Sentences with the predictions of cells, for a reader who looks for sentences on which two policies differ. How they are
 //! looked through is the renderer's.
 
 /// The sentences of a study's dev splits.
@@ -33,10 +33,10 @@ pub(crate) struct BrowserSentence {
     pub gold: Vec<u16>,
 }
 
-/// What a cell said that is not the gold tag.
+/// A cell's predictions that are not the gold tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BrowserCell {
-    /// Its policy, with further axes where there are some.
+    /// The policy, with the values of further axes if there are any.
     pub name: String,
     pub policy: String,
     pub seed: u64,

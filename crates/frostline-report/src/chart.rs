@@ -1,7 +1,7 @@
 //! Figures as data. Five kinds of charts serve all of them: bars, lines, points, shaded tables, and sets. Where a
 //! value lands on the page is the renderer's.
 
-use frostline_score::MeanStd;
+use frostline_score::{MeanStd, ShareInterval};
 
 /// A figure: a chart with what it shows.
 pub(crate) struct Figure {
@@ -75,7 +75,7 @@ pub(crate) enum Chart {
     Sets(Sets),
 }
 
-/// Whose colour, dash and shape something has.
+/// The owner of a colour, a dash and a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// A policy by its place among those that freeze something; none for the one that freezes nothing.
@@ -87,7 +87,7 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// That of a policy, by its place.
+    /// Returns the tone of a policy, by its place.
     pub const fn of(place: Option<usize>, named: bool) -> Self {
         if named { Self::Policy(place) } else { Self::Unnamed(place) }
     }
@@ -97,8 +97,6 @@ impl Tone {
 pub(crate) struct Bars {
     pub lengths: Lengths,
     pub panels: Vec<BarPanel>,
-    /// Every name that a row may have: panels keep room for them.
-    pub names: Vec<String>,
     /// What the legend calls intervals.
     pub interval: &'static str,
     /// What the legend calls diamonds.
@@ -108,12 +106,12 @@ pub(crate) struct Bars {
 /// What bars measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lengths {
-    /// Shares of 1, told in percent, one bar per row. If differences would be lost on an axis from 0, they are dots on
+    /// Shares of 1, shown in percent, one bar per row. If differences would be lost on an axis from 0, they are dots on
     /// an axis that starts elsewhere.
     Shares,
     /// The same, several bars per row, each with its name.
     Groups,
-    /// Differences of shares, told in points. The axis has its zero.
+    /// Differences of shares, shown in points. The axis has its zero.
     Differences,
 }
 
@@ -126,6 +124,13 @@ pub(crate) struct BarPanel {
     pub rows: Vec<BarRow>,
     /// Values that all bars are compared with, in shares of 1.
     pub references: Vec<(String, f64)>,
+}
+
+impl BarPanel {
+    /// A panel whose axis all other panels share.
+    pub fn new(title: impl Into<String>, axis: impl Into<String>, rows: Vec<BarRow>) -> Self {
+        Self { title: title.into(), axis: axis.into(), kind: String::new(), rows, references: Vec::new() }
+    }
 }
 
 /// The bars of a policy or a block.
@@ -142,13 +147,14 @@ pub(crate) struct Bar {
     pub value: MeanStd,
     /// What sampling alone would let it differ.
     pub interval: Option<[f64; 2]>,
-    /// The same quantity told in another way.
+    /// The same quantity, measured in another way.
     pub diamond: Option<f64>,
 }
 
 impl Bar {
-    /// A bar of one piece.
-    pub fn new(name: impl Into<String>, value: MeanStd, interval: Option<[f64; 2]>) -> Self {
+    /// A mean share with its interval.
+    pub fn of_share(name: impl Into<String>, value: MeanStd, interval: Option<ShareInterval>) -> Self {
+        let interval = interval.map(|ends| [ends.low, ends.high]);
         Self { name: name.into(), value, interval, diamond: None }
     }
 }
@@ -162,10 +168,6 @@ pub(crate) struct Lines {
     pub y: YAxis,
     pub spread: Spread,
     pub key: LineKey,
-    /// Every name that a line may have: panels keep room for them.
-    pub names: Vec<String>,
-    /// The most names in a panel.
-    pub most: usize,
 }
 
 /// What is along a line.
@@ -182,7 +184,7 @@ pub(crate) enum XAxis {
 /// What a line's height is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum YAxis {
-    /// Shares of 1, told in percent; stretched towards 100 % where they are far apart.
+    /// Shares of 1, shown in percent; stretched towards 100 % if they are far apart.
     Shares,
     /// A loss: equal steps for equal factors.
     Loss,
@@ -196,7 +198,7 @@ pub(crate) enum Spread {
     Nothing,
 }
 
-/// How lines are told apart.
+/// How lines are distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKey {
     /// A mark at every point.
@@ -215,7 +217,7 @@ pub(crate) struct LinePanel {
 
 /// One line.
 pub(crate) struct Line {
-    /// Its name, unless there are too many.
+    /// The name, unless there are too many names.
     pub name: Option<String>,
     pub tone: Tone,
     pub points: Vec<(f64, MeanStd)>,
@@ -241,7 +243,7 @@ pub(crate) struct ScatterPanel {
 
 /// One point; its height is a share of 1.
 pub(crate) struct ScatterPoint {
-    /// Its name, unless there are too many.
+    /// The name, unless there are too many names.
     pub name: Option<String>,
     pub tone: Tone,
     pub x: f64,
@@ -293,6 +295,6 @@ pub(crate) struct Sets {
 pub(crate) struct SetPanel {
     pub title: String,
     pub blocks: usize,
-    /// Sets with their values, shares of 1. Bit `i` says that block `i` is in the set; the first is empty.
+    /// Sets with their values, shares of 1. Bit `i` is 1 if block `i` is in the set; the first set is empty.
     pub columns: Vec<(usize, MeanStd)>,
 }

@@ -1,5 +1,5 @@
 //! The numbers of a policy or baseline, each declared once: its titles, its unit, its value, and the views that show it.
-//! The terminal's table, the tables of `report.md` and `index.html` and that of LaTeX are views of this list.
+//! Every table with one row per policy is a view of this list, on a terminal, in Markdown, on the page and in LaTeX.
 //!
 //! # To add a number of a policy
 //!
@@ -8,20 +8,31 @@
 
 use crate::keys;
 use crate::study::advice::SPLIT;
-use crate::study::baselines::{self, BaselineScore, BaselineStats};
+use crate::study::baselines::{BaselineScore, BaselineStats};
 use crate::study::groups::{ParameterCounts, SplitStats, Times};
 use crate::study::turns::{StepCost, saving};
+use crate::study::verdicts::PolicyVerdict;
 use crate::study::words::{self, SENTENCES, units};
 use crate::study::{BASELINE, Group, Study, saved};
-use crate::table::{Columns, Quantity, Table, Value};
+use crate::table::{Columns, PaperTable, Quantity, Table, Value};
 
-use Quantity::{Change, Count, Fine, Measured, Number, Percent, Points, Share, Text};
-use View::{Page, Paper, Result, Speed, Study as Whole, Terminal};
+use Quantity::{
+    Change, Count, Fine, HalfWidth, Measured, Number, Percent, Points, Probability, Share, Text, Truth,
+};
+use View::{Costs, Paper, Predicted, Result, Sampling, Speed, Study as Whole, Terminal, Turns, Verdicts};
 
 use frostline_score::Judged;
 
-/// A row: a policy, or what needs no training of the encoder.
-pub(crate) enum StudyRow<'a> {
+/// A row of a view.
+pub(crate) struct StudyRow<'a> {
+    study: &'a Study,
+    /// The split whose verdicts the view shows.
+    split: &'static str,
+    subject: Subject<'a>,
+}
+
+/// A policy, or what needs no training of the encoder.
+enum Subject<'a> {
     Policy(&'a Group),
     Baseline(&'a BaselineStats),
 }
@@ -31,26 +42,44 @@ pub(crate) enum StudyRow<'a> {
 pub(crate) enum View {
     /// A language on a terminal.
     Terminal,
-    /// All languages, first in `report.md`.
+    /// All languages, the first table of a report.
     Result,
-    /// All languages, first in `index.html`.
-    Page,
     /// A language in `report.md`.
     Study,
     /// All languages in LaTeX.
     Paper,
+    /// Margins of a language's accuracies.
+    Sampling,
+    /// Verdicts on a language and a split.
+    Verdicts,
     /// What policies cost in time, of all languages.
     Speed,
+    /// Steps that a language's policies took in turns.
+    Turns,
+    /// Predicted costs of a language, where no steps were taken in turns.
+    Predicted,
+    /// Costs of a step in LaTeX.
+    Costs,
+}
+
+impl View {
+    const fn has_baselines(self) -> bool {
+        matches!(self, Terminal | Result | Whole | Paper)
+    }
+
+    const fn is_for_latex(self) -> bool {
+        matches!(self, Paper | Costs)
+    }
 }
 
 /// A number of a row, or a word.
 struct Fact {
-    /// `{}` is what the headline is scored by.
+    /// `{metric}` is what the headline is scored by, `{units}` what it counts, `{gpu}` where memory is measured.
     title: &'static str,
     /// The title on a terminal.
     short: &'static str,
     unit: Quantity,
-    value: fn(&Study, &StudyRow<'_>) -> Value,
+    value: fn(&StudyRow<'_>) -> Value,
     /// The views that show it, with its rank in each.
     shown: &'static [(View, u8)],
 }
@@ -59,7 +88,7 @@ const fn fact(
     title: &'static str,
     short: &'static str,
     unit: Quantity,
-    value: fn(&Study, &StudyRow<'_>) -> Value,
+    value: fn(&StudyRow<'_>) -> Value,
     shown: &'static [(View, u8)],
 ) -> Fact {
     Fact { title, short, unit, value, shown }
@@ -71,83 +100,106 @@ const BASELINE_WORD: &str = "baseline";
 /// All facts, in the order of columns: title, title on a terminal, unit, value, views with ranks.
 #[rustfmt::skip]
 const FACTS: &[Fact] = &[
-    fact("Dev {}", "dev {}", Percent(2), |_, row| row.dev(|dev| dev.score, |dev| dev.score),
-        &[(Terminal, 0), (Result, 0), (Page, 0), (Whole, 0), (Paper, 0)]),
-    fact("Its 95 % interval", "", Share(2), own_interval, &[(Result, 2), (Page, 2)]),
+    fact("Dev {units}", "", Count, |row| row.group_dev(|dev| Some(dev.words)), &[(Sampling, 0)]),
+    fact("95 % margin", "", HalfWidth(2), |row| row.group_dev(|dev| Some(dev.accuracy_interval?.half_width())), &[(Sampling, 0)]),
+    fact("vs none", "", Points(2), unjudged_gain, &[(Sampling, 1)]),
+    fact("Dev {metric}", "dev {metric}", Percent(2), |row| row.dev(|dev| dev.score, |dev| dev.score),
+        &[(Terminal, 0), (Result, 0), (Whole, 0), (Paper, 0)]),
+    fact("Its 95 % interval", "", Share(2), own_interval, &[(Result, 2)]),
     fact("Accuracy on dev", "", Percent(2), plain_accuracy, &[(Whole, 1)]),
     fact("Study's accuracy", "", Percent(2), study_accuracy, &[(Whole, 1)]),
-    fact("vs none", "vs none", Points(2), difference, &[(Terminal, 1), (Result, 1), (Page, 1)]),
-    fact("95 % interval", "95 % interval", Change(2), |study, row| row.judged(study).map(|judged| judged.interval).into(),
-        &[(Terminal, 1), (Result, 2), (Page, 2)]),
-    fact("Difference", "", Change(2), |study, row| row.judged(study).map(|judged| judged.difference.value).into(),
-        &[(Paper, 1)]),
-    fact("Interval", "", Change(2), |study, row| row.judged(study).map(|judged| judged.interval).into(), &[(Paper, 1)]),
-    fact("Verdict", "verdict", Text, |study, row| row.judged(study).map(|judged| judged.verdict.name()).into(),
-        &[(Terminal, 1), (Whole, 1), (Paper, 1)]),
-    fact("Verdict", "", Text, verdict_words, &[(Result, 1), (Page, 1)]),
-    fact("Test {}", "test {}", Percent(2), |_, row| row.test(|test| test.score, |test| test.score),
-        &[(Terminal, 4), (Page, 3), (Whole, 1), (Paper, 1)]),
-    fact("Trainable parameters", "trainable", Count, |_, row| row.parameters(|found| found.trainable),
-        &[(Terminal, 5), (Whole, 1)]),
-    fact("Trainable", "", Percent(1), |_, row| row.parameters(|found| found.trainable_share),
-        &[(Page, 3), (Whole, 1), (Paper, 1)]),
-    fact("Parameter saving", "frozen", Percent(1), |_, row| row.parameters(|found| found.saving),
-        &[(Terminal, 6), (Whole, 1)]),
-    fact("Training", "train", Fine("s"), |_, row| row.times(|times| times.train_s), &[(Terminal, 3), (Paper, 1)]),
-    fact("Time saved", "time saved", Percent(1), |study, row| row.of(|group| saving(group, study.step_cost(group))),
-        &[(Terminal, 2), (Result, 2), (Page, 2), (Whole, 1), (Paper, 1), (Speed, 1)]),
-    fact("Time saved, predicted", "", Percent(1), |study, row| row.of(|group| saved::predicted_shown(study, group)),
-        &[(Result, 3), (Page, 3), (Paper, 1), (Speed, 1)]),
-    fact("Median step, in turns", "", Measured("ms"), |study, row| row.in_turns(study, |cost| Some(cost.step_ms)),
-        &[(Speed, 1)]),
-    fact("Median processor time, in turns", "", Measured("ms"), |study, row| row.in_turns(study, |cost| cost.cpu_ms),
-        &[(Speed, 1)]),
-    fact("Training time", "", Measured("s"), |_, row| row.times(|times| times.train_s), &[(Whole, 0), (Speed, 1)]),
-    fact("Whole cell", "", Measured("s"), |_, row| row.times(|times| times.total_s), &[(Speed, 1)]),
-    fact("Samples", "", Measured("/s"), |_, row| row.times(|times| times.samples_per_s), &[(Whole, 0)]),
-    fact("", "samples", Number(1, "/s"), |_, row| row.times(|times| times.samples_per_s.mean), &[(Terminal, 7)]),
-    fact("Steps", "", Measured("/s"), |_, row| row.times(|times| times.steps_per_s), &[(Whole, 0)]),
-    fact("", "steps", Number(2, "/s"), |_, row| row.times(|times| times.steps_per_s.mean), &[(Terminal, 8)]),
-    fact("While busy", "", Text, |_, row| row.of(|group| group.busy_words().into()), &[(Whole, 1), (Speed, 1)]),
-    fact("Peak memory, in turns", "", Number(0, "MiB"), |study, row| row.in_turns(study, |cost| cost.peak_mib),
-        &[(Speed, 1)]),
-    fact("Peak memory of the worker", "", Number(0, "MiB"), |_, row| peak(row).into(), &[(Speed, 1)]),
-    fact("Pareto front", "", Text, |study, row| row.of(|group| study.standing(group).and_then(|one| one.on_front).into()),
-        &[(Page, 3)]),
-    fact("Seeds", "seeds", Count, |_, row| row.of(|group| words::seeds(group).into()),
-        &[(Terminal, 4), (Result, 3), (Page, 3), (Whole, 0), (Paper, 1)]),
+    fact("vs none", "vs none", Points(2), difference, &[(Terminal, 1), (Result, 1), (Verdicts, 0)]),
+    fact("95 % interval", "95 % interval", Change(2), |row| row.judged(|judged| judged.interval),
+        &[(Terminal, 1), (Result, 2), (Verdicts, 1)]),
+    fact("Difference", "", Change(2), |row| row.judged(|judged| judged.difference.value), &[(Paper, 1)]),
+    fact("Interval", "", Change(2), |row| row.judged(|judged| judged.interval), &[(Paper, 1)]),
+    fact("p", "", Probability, |row| row.judged(|judged| judged.p), &[(Verdicts, 1)]),
+    fact("Verdict", "verdict", Text, |row| row.judged(|judged| judged.verdict.name()), &[(Terminal, 1), (Whole, 1), (Paper, 1)]),
+    fact("Verdict", "", Text, verdict_words, &[(Result, 1), (Verdicts, 1)]),
+    fact("What would decide", "", Text, |row| row.verdict().and_then(|row| row.compared.would_decide()).into(), &[(Verdicts, 1)]),
+    fact("Macro F1 vs none", "", Points(2), |row| row.macro_judged(|judged| judged.difference.value), &[(Verdicts, 1)]),
+    fact("Its 95 % interval", "", Change(2), |row| row.macro_judged(|judged| judged.interval), &[(Verdicts, 1)]),
+    fact("Its verdict", "", Text, |row| row.macro_f1().map(|row| row.compared.words()).into(), &[(Verdicts, 1)]),
+    fact("Stochastic order", "", Number(2, ""), |row| row.verdict().and_then(|row| Some(row.stochastic_order?.bound)).into(),
+        &[(Verdicts, 1)]),
+    fact("Test {metric}", "test {metric}", Percent(2), |row| row.test(|test| test.score, |test| test.score),
+        &[(Terminal, 4), (Result, 3), (Whole, 1), (Paper, 1)]),
+    fact("Trainable parameters", "trainable", Count, |row| row.parameters(|found| found.trainable), &[(Terminal, 5), (Whole, 1)]),
+    fact("Trainable", "", Percent(1), |row| row.parameters(|found| found.trainable_share), &[(Result, 3), (Whole, 1), (Paper, 1)]),
+    fact("Parameter saving", "frozen", Percent(1), |row| row.parameters(|found| found.saving), &[(Terminal, 6), (Whole, 1)]),
+    fact("GFLOP per step", "", Measured(""), |row| row.steady(|group| group.forecast.as_ref().map(|of| of.gflop_per_step.mean).into()),
+        &[(Predicted, 0), (Costs, 1)]),
+    fact("Training", "train", Fine("s"), |row| row.times(|times| times.train_s), &[(Terminal, 3), (Paper, 1)]),
+    fact("Time saved", "time saved", Percent(1), |row| row.of(|group| saving(group, row.study.step_cost(group))),
+        &[(Terminal, 2), (Result, 2), (Whole, 1), (Paper, 1), (Speed, 1), (Turns, 0), (Costs, 1)]),
+    fact("Time saved, predicted", "", Percent(1), |row| row.of(|group| saved::predicted_shown(row.study, group)),
+        &[(Result, 3), (Paper, 1), (Speed, 1), (Turns, 1), (Verdicts, 1), (Costs, 1)]),
+    fact("Time saved, predicted", "", Percent(1), |row| row.steady(|group| saved::predicted_shown(row.study, group)), &[(Predicted, 0)]),
+    fact("Pareto front", "", Truth, |row| row.of(|group| row.study.standing(group).and_then(|one| one.on_front).into()),
+        &[(Result, 3), (Verdicts, 1)]),
+    fact("Step in turns", "", Measured("ms"), |row| row.in_turns(|cost| Some(cost.step_ms)), &[(Speed, 1), (Turns, 0), (Costs, 1)]),
+    fact("Processor time", "", Measured("ms"), |row| row.in_turns(|cost| cost.cpu_ms), &[(Speed, 1), (Turns, 1), (Costs, 1)]),
+    fact("Training time", "", Measured("s"), |row| row.times(|times| times.train_s), &[(Whole, 0), (Speed, 1)]),
+    fact("Whole cell", "", Measured("s"), |row| row.times(|times| times.total_s), &[(Speed, 1)]),
+    fact("Samples", "", Measured("/s"), |row| row.times(|times| times.samples_per_s), &[(Whole, 0)]),
+    fact("", "samples", Number(1, "/s"), |row| row.times(|times| times.samples_per_s.mean), &[(Terminal, 7)]),
+    fact("Steps", "", Measured("/s"), |row| row.times(|times| times.steps_per_s), &[(Whole, 0)]),
+    fact("", "steps", Number(2, "/s"), |row| row.times(|times| times.steps_per_s.mean), &[(Terminal, 8)]),
+    fact("While busy", "", Text, |row| row.of(|group| group.busy_words().into()), &[(Whole, 1), (Speed, 1)]),
+    fact("Peak{gpu} memory", "", Number(0, "MiB"), |row| row.in_turns(|cost| cost.peak_mib), &[(Speed, 1), (Turns, 1), (Costs, 1)]),
+    fact("Memory saved", "", Number(0, "MiB"), |row| row.in_turns(|cost| cost.saved_mib.filter(|_| !row.is_none())),
+        &[(Turns, 1), (Costs, 1)]),
+    fact("Predicted step memory", "", Number(0, "MiB"), |row| row.unstaged(predicted_memory).into(), &[(Turns, 1), (Costs, 1)]),
+    fact("Memory saved, predicted", "", Number(0, "MiB"), predicted_memory_saved, &[(Turns, 1), (Costs, 1)]),
+    fact("Rounds", "", Count, |row| row.in_turns(|cost| Some(cost.rounds)), &[(Turns, 0), (Costs, 1)]),
+    fact("Peak memory of the worker", "", Number(0, "MiB"), |row| peak(row).into(), &[(Speed, 1)]),
+    fact("Seeds", "seeds", Count, |row| row.of(|group| words::seeds(group).into()),
+        &[(Terminal, 4), (Result, 3), (Whole, 0), (Paper, 1)]),
+    fact("Seeds", "", Count, |row| row.verdict().map(|row| row.compared.seeds.len()).into(), &[(Verdicts, 1)]),
 ];
 
 impl<'a> StudyRow<'a> {
-    /// The group of a policy's row.
-    pub const fn group(&self) -> Option<&'a Group> {
-        match self {
-            Self::Policy(group) => Some(group),
-            Self::Baseline(_) => None,
+    fn group(&self) -> Option<&'a Group> {
+        match self.subject {
+            Subject::Policy(group) => Some(group),
+            Subject::Baseline(_) => None,
         }
     }
 
-    /// The values of further axes.
-    pub fn extras(&self) -> &[String] {
-        match self {
-            Self::Policy(group) => &group.extras,
-            Self::Baseline(one) => &one.extras,
+    fn extras(&self) -> &[String] {
+        match self.subject {
+            Subject::Policy(group) => &group.extras,
+            Subject::Baseline(one) => &one.extras,
         }
     }
 
-    pub fn lang(&self) -> &str {
-        match self {
-            Self::Policy(group) => &group.lang,
-            Self::Baseline(one) => &one.lang,
+    fn lang(&self) -> &str {
+        match self.subject {
+            Subject::Policy(group) => &group.lang,
+            Subject::Baseline(one) => &one.lang,
         }
     }
 
     fn name(&self, view: View) -> String {
-        match self {
-            Self::Policy(group) => group.names(),
-            Self::Baseline(one) if matches!(view, Terminal | Paper) => one.title().into(),
-            Self::Baseline(one) => format!("*{}*", one.title()),
+        match self.subject {
+            Subject::Policy(group) => group.names(),
+            Subject::Baseline(one) if matches!(view, Terminal | Paper) => one.title().into(),
+            Subject::Baseline(one) => format!("*{}*", one.title()),
         }
+    }
+
+    /// Whether it is the policy that freezes nothing.
+    fn is_none(&self) -> bool {
+        self.group().is_some_and(|group| group.policy == BASELINE)
+    }
+
+    /// The name of its numbers in LaTeX: the language, and the policy with the values of further axes.
+    fn latex_name(&self) -> [String; 2] {
+        let first = match self.subject {
+            Subject::Policy(group) => &group.policy,
+            Subject::Baseline(one) => &one.baseline,
+        };
+        [self.lang().into(), keys::path(first, self.extras())]
     }
 
     fn dev<V: Into<Value>, B: Into<Value>>(
@@ -155,9 +207,9 @@ impl<'a> StudyRow<'a> {
         of_policy: fn(&SplitStats) -> V,
         of_baseline: fn(&BaselineScore) -> B,
     ) -> Value {
-        match self {
-            Self::Policy(group) => group.dev.as_ref().map(of_policy).into(),
-            Self::Baseline(one) => one.dev.as_ref().map(of_baseline).into(),
+        match self.subject {
+            Subject::Policy(group) => group.dev.as_ref().map(of_policy).into(),
+            Subject::Baseline(one) => one.dev.as_ref().map(of_baseline).into(),
         }
     }
 
@@ -166,19 +218,45 @@ impl<'a> StudyRow<'a> {
         of_policy: fn(&SplitStats) -> V,
         of_baseline: fn(&BaselineScore) -> B,
     ) -> Value {
-        match self {
-            Self::Policy(group) => group.test.as_ref().map(of_policy).into(),
-            Self::Baseline(one) => one.test.as_ref().map(of_baseline).into(),
+        match self.subject {
+            Subject::Policy(group) => group.test.as_ref().map(of_policy).into(),
+            Subject::Baseline(one) => one.test.as_ref().map(of_baseline).into(),
         }
     }
 
-    fn judged<'s>(&self, study: &'s Study) -> Option<&'s Judged> {
-        study.verdicts.get(self.group()?, SPLIT)?.judged()
+    fn group_dev<V: Into<Value>>(&self, get: fn(&SplitStats) -> Option<V>) -> Value {
+        self.of(|group| group.dev.as_ref().and_then(get).into())
+    }
+
+    fn verdict(&self) -> Option<&'a PolicyVerdict> {
+        self.study.verdicts.get(self.group()?, self.split)
+    }
+
+    fn judged<V: Into<Value>>(&self, get: fn(&Judged) -> V) -> Value {
+        self.verdict().and_then(PolicyVerdict::judged).map(get).into()
+    }
+
+    fn macro_f1(&self) -> Option<&'a PolicyVerdict> {
+        self.study.verdicts.macro_f1(self.group()?, self.split)
+    }
+
+    fn macro_judged<V: Into<Value>>(&self, get: fn(&Judged) -> V) -> Value {
+        self.macro_f1().and_then(PolicyVerdict::judged).map(get).into()
     }
 
     /// A value that policies alone have.
     fn of(&self, get: impl FnOnce(&'a Group) -> Value) -> Value {
         self.group().map_or(Value::Missing, get)
+    }
+
+    /// A value of a step, if all steps of its cells are alike.
+    fn steady(&self, get: impl FnOnce(&'a Group) -> Value) -> Value {
+        self.of(|group| if self.study.has_steady_steps(group) { get(group) } else { Value::Missing })
+    }
+
+    /// A value of cells with one stage.
+    fn unstaged<V>(&self, get: impl FnOnce(&'a Group) -> Option<V>) -> Option<V> {
+        self.group().filter(|group| !group.is_staged()).and_then(get)
     }
 
     fn parameters<V: Into<Value>>(&self, get: fn(&ParameterCounts) -> V) -> Value {
@@ -189,52 +267,70 @@ impl<'a> StudyRow<'a> {
         self.of(|group| group.times.as_ref().map(get).into())
     }
 
-    fn in_turns(&self, study: &Study, get: fn(&StepCost) -> Option<f64>) -> Value {
-        self.of(|group| study.step_cost(group).and_then(get).into())
+    fn in_turns<V: Into<Value>>(&self, get: impl FnOnce(&StepCost) -> Option<V>) -> Value {
+        self.of(|group| self.study.step_cost(group).and_then(get).into())
     }
 }
 
 /// The interval of the accuracy alone, if no policy has one of its difference.
-fn own_interval(study: &Study, row: &StudyRow<'_>) -> Value {
-    match is_judged(study) {
+fn own_interval(row: &StudyRow<'_>) -> Value {
+    match is_judged(row.study) {
         true => Value::Missing,
         false => row.dev(|dev| Value::from(dev.accuracy_interval), |dev| Value::from(dev.accuracy_interval)),
     }
 }
 
 /// The accuracy, if the score is another.
-fn plain_accuracy(study: &Study, row: &StudyRow<'_>) -> Value {
-    match study.metric() {
+fn plain_accuracy(row: &StudyRow<'_>) -> Value {
+    match row.study.metric() {
         "accuracy" => Value::Missing,
         _ => row.dev(|dev| dev.accuracy, |dev| dev.accuracy),
     }
 }
 
 /// The accuracy as the original study counts, which labels words.
-fn study_accuracy(study: &Study, row: &StudyRow<'_>) -> Value {
-    match units(study) == SENTENCES {
+fn study_accuracy(row: &StudyRow<'_>) -> Value {
+    match units(row.study) == SENTENCES {
         true => Value::Missing,
         false => row.dev(|dev| dev.study_accuracy, |dev| dev.study_accuracy),
     }
 }
 
 /// The verdict, or why there is none.
-fn verdict_words(study: &Study, row: &StudyRow<'_>) -> Value {
-    let found = row.group().and_then(|group| study.verdicts.get(group, SPLIT));
-    found.filter(|_| is_judged(study)).map(|found| found.compared.words()).into()
+fn verdict_words(row: &StudyRow<'_>) -> Value {
+    row.verdict().filter(|_| is_judged_on(row.study, row.split)).map(|found| found.compared.words()).into()
 }
 
 /// The difference from `none`: the judged one, or the mean over seeds if no policy is judged.
-fn difference(study: &Study, row: &StudyRow<'_>) -> Value {
+fn difference(row: &StudyRow<'_>) -> Value {
     let Some(group) = row.group() else { return Value::Missing };
-    if group.policy == BASELINE {
+    if row.is_none() {
         let is_other = |other: &Group| other.policy != BASELINE && other.dev_gain.is_some();
-        return if study.groups.iter().any(is_other) { BASELINE_WORD.into() } else { Value::Missing };
+        return if row.study.groups.iter().any(is_other) { BASELINE_WORD.into() } else { Value::Missing };
     }
-    match is_judged(study) {
-        true => row.judged(study).map(|judged| judged.difference.value).into(),
+    match is_judged_on(row.study, row.split) {
+        true => row.judged(|judged| judged.difference.value),
         false => group.dev_gain.into(),
     }
+}
+
+/// The gain over `none`, if no policy of the language has a verdict.
+fn unjudged_gain(row: &StudyRow<'_>) -> Value {
+    let is_judged = row.study.verdicts.of_lang(row.lang(), SPLIT).any(|row| row.judged().is_some());
+    row.of(|group| group.dev_gain.filter(|_| !is_judged && !row.is_none()).into())
+}
+
+fn predicted_memory(group: &Group) -> Option<f64> {
+    group.forecast.as_ref()?.memory_mib()
+}
+
+/// The predicted memory of `none` minus the policy's own.
+fn predicted_memory_saved(row: &StudyRow<'_>) -> Value {
+    let saved = |group: &Group| {
+        let none = row.study.none_of(group).filter(|none| none.policy != group.policy)?;
+        Some(predicted_memory(none)? - predicted_memory(group)?)
+    };
+    row.unstaged(saved).into()
 }
 
 /// The peak of a worker's memory, unless its steps are on a GPU.
@@ -244,63 +340,86 @@ fn peak(row: &StudyRow<'_>) -> Option<f64> {
     Some(group.times.as_ref()?.peak_rss_mib_max).filter(|&peak| peak > 0.0 && !on_gpu)
 }
 
-/// Whether any policy has a verdict; if none has, the first sentences of a report say why.
+/// Whether any policy has a verdict; if none has, the first sentences of a report explain why.
 pub(crate) fn is_judged(study: &Study) -> bool {
-    study.verdicts.rows.iter().any(|row| row.split == SPLIT && row.judged().is_some())
+    is_judged_on(study, SPLIT)
 }
 
-/// The languages of a table with their baselines: one language, or all.
-pub(crate) fn baselines_below<'a>(
-    study: &'a Study,
-    lang: Option<&str>,
-) -> Vec<(&'a str, Vec<BaselineStats>)> {
-    let langs = study.langs().into_iter().filter(|one| lang.is_none_or(|lang| lang == *one));
-    langs.map(|lang| (lang, baselines::of(study, lang))).collect()
-}
-
-/// The rows of these languages: policies, then baselines.
-pub(crate) fn rows<'a>(study: &'a Study, below: &'a [(&str, Vec<BaselineStats>)]) -> Vec<StudyRow<'a>> {
-    let of_lang = |(lang, below): &'a (&str, Vec<BaselineStats>)| {
-        study.groups_of(lang).map(StudyRow::Policy).chain(below.iter().map(StudyRow::Baseline))
-    };
-    below.iter().flat_map(of_lang).collect()
+fn is_judged_on(study: &Study, split: &str) -> bool {
+    study.verdicts.rows.iter().any(|row| row.split == split && row.judged().is_some())
 }
 
 /// The table of a view, of one language or of all.
 pub(crate) fn table(study: &Study, view: View, lang: Option<&str>) -> Table {
-    let below = baselines_below(study, lang);
-    let has_lang = view == Paper || lang.is_none() && study.langs().len() > 1;
+    named_table(study, view, lang, SPLIT).0
+}
+
+/// The verdicts of a language on a split.
+pub(crate) fn verdicts_table(study: &Study, lang: &str, split: &'static str) -> Table {
+    named_table(study, Verdicts, Some(lang), split).0
+}
+
+/// The table of a view with the names of its rows in LaTeX. `split` is the one whose verdicts it shows.
+fn named_table(
+    study: &Study,
+    view: View,
+    lang: Option<&str>,
+    split: &'static str,
+) -> (Table, Vec<[String; 2]>) {
+    let langs = study.langs().into_iter().filter(|one| lang.is_none_or(|lang| lang == *one));
+    let below: Vec<(&str, Vec<BaselineStats>)> = langs
+        .map(|lang| (lang, if view.has_baselines() { study.baselines(lang) } else { Vec::new() }))
+        .collect();
+    let subjects = below.iter().flat_map(|(lang, below)| {
+        study.groups_of(lang).map(Subject::Policy).chain(below.iter().map(Subject::Baseline))
+    });
+    let rows: Vec<StudyRow<'_>> = subjects.map(|subject| StudyRow { study, split, subject }).collect();
+    let has_lang = view.is_for_latex() || lang.is_none() && study.langs().len() > 1;
     let (language, frozen) = if view == Terminal { ("", "frozen") } else { ("Language", "Frozen") };
     let columns = Columns::default()
         .column_if(has_lang, language, Text, |row: &StudyRow<'_>| row.lang().to_string())
         .column(frozen, Text, move |row| row.name(view))
         .and(keys::axes(study, |row: &StudyRow<'_>| row.extras()));
     let rank = |fact: &Fact| fact.shown.iter().find(|(other, _)| *other == view).map(|(_, rank)| *rank);
-    let metric = match (view, study.metric()) {
-        (Terminal, "accuracy") => "acc.",
-        (Terminal, _) => "F1",
-        (_, metric) => metric,
-    };
-    let columns =
-        FACTS.iter().filter_map(|fact| Some((fact, rank(fact)?))).fold(columns, |columns, (fact, rank)| {
-            let title = if view == Terminal { fact.short } else { fact.title };
-            columns.ranked(rank, title.replace("{}", metric), fact.unit, move |row| (fact.value)(study, row))
-        });
-    let rows = rows(study, &below).into_iter().filter(|row| view != Speed || row.group().is_some());
+    let title =
+        |fact: &Fact| title(study, view, &rows, if view == Terminal { fact.short } else { fact.title });
+    let shown = FACTS.iter().filter_map(|fact| Some((fact, rank(fact)?)));
+    let columns = shown.fold(columns, |columns, (fact, rank)| {
+        columns.ranked(rank, title(fact), fact.unit, move |row| (fact.value)(row))
+    });
+    let names = rows.iter().map(StudyRow::latex_name).collect();
     let mut table = columns.table(rows);
-    if matches!(view, Terminal | Paper) {
+    if view == Terminal || view.is_for_latex() {
         // `none` is no number of its own there.
-        let is_word = |value: &Value| matches!(value, Value::Text(text) if text == BASELINE_WORD);
-        table
-            .rows
-            .iter_mut()
-            .flatten()
-            .filter(|value| is_word(value))
-            .for_each(|value| *value = Value::Missing);
+        let is_word = |value: &&mut Value| matches!(value, Value::Text(text) if text == BASELINE_WORD);
+        table.rows.iter_mut().flatten().filter(is_word).for_each(|value| *value = Value::Missing);
     }
     if view == Terminal {
         // A terminal shows no marks.
         table.heads.iter_mut().for_each(|head| head.name = head.name.replace('`', ""));
     }
-    table
+    (table, names)
+}
+
+/// The table of a view for LaTeX.
+pub(crate) fn paper_table(study: &Study, view: View, name: &str, caption: String) -> PaperTable {
+    let (table, names) = named_table(study, view, None, SPLIT);
+    PaperTable {
+        grouped: true,
+        ..PaperTable::new(name, caption, table).named(names, 2 + study.axes().len(), "")
+    }
+}
+
+/// A column's title in a view.
+fn title(study: &Study, view: View, rows: &[StudyRow<'_>], title: &str) -> String {
+    let metric = match (view, study.metric()) {
+        (Terminal, "accuracy") => "acc.",
+        (Terminal, _) => "F1",
+        (_, metric) => metric,
+    };
+    let on_gpu = |row: &StudyRow<'_>| {
+        row.group().and_then(|group| study.step_cost(group)).is_some_and(|cost| cost.on_gpu)
+    };
+    let gpu = if !view.is_for_latex() && rows.iter().any(on_gpu) { " GPU" } else { "" };
+    title.replace("{metric}", metric).replace("{units}", units(study).many).replace("{gpu}", gpu)
 }

@@ -1,61 +1,66 @@
-//! Named values, as topics give them to programs.
+//! Named values for programs, as one JSON object. Values are neither rounded nor grouped.
 
 use serde::Serialize;
 
-use crate::table::{RowTable, Value};
+use crate::table::{Table, Value};
 
-/// A value as it stands in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Json {
-    /// Text of JSON.
-    Text(String),
-    List(Vec<Fields>),
-}
-
-/// Named values in their order.
+/// Named values in their order, each as text of JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
-    pub fields: Vec<(String, Json)>,
+    fields: Vec<(String, String)>,
 }
 
 impl Fields {
     /// Adds a value.
     ///
     /// # Panics
-    /// Where a value cannot be JSON, such as a map whose keys are no texts.
-    pub fn with(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
-        let text = serde_json::to_string_pretty(value).expect("plain data always serialises");
-        self.fields.push((name.into(), Json::Text(text)));
-        self
+    /// If a value cannot be JSON, such as a map whose keys are no texts.
+    pub fn with(self, name: &str, value: &(impl Serialize + ?Sized)) -> Self {
+        self.with_text(name, serde_json::to_string_pretty(value).expect("plain data always serialises"))
     }
 
-    /// Adds a list where it is not empty.
+    /// Adds a list unless it is empty.
     pub fn with_some<T: Serialize>(self, name: &str, values: &[T]) -> Self {
         if values.is_empty() { self } else { self.with(name, values) }
     }
 
+    /// Adds a value if there is one.
+    pub fn with_known<T: Serialize>(self, name: &str, value: Option<&T>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
     /// Adds a list of objects.
-    pub fn with_objects(mut self, name: &str, objects: Vec<Self>) -> Self {
-        self.fields.push((name.into(), Json::List(objects)));
-        self
+    pub fn with_objects(self, name: &str, objects: &[Self]) -> Self {
+        let objects: Vec<String> = objects.iter().map(|one| indented(&one.object())).collect();
+        let text = match objects.as_slice() {
+            [] => "[]".into(),
+            objects => format!("[\n  {}\n]", objects.join(",\n  ")),
+        };
+        self.with_text(name, text)
     }
 
     /// Adds tables by their names, each with the names of its columns and a line for each row.
-    pub fn with_tables(mut self, name: &str, tables: &[RowTable]) -> Self {
-        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    pub fn with_tables(self, name: &str, tables: &[(&str, Table)]) -> Self {
         let row = |row: &Vec<Value>| format!("      {}", serde_json::Value::from_iter(row.iter().map(plain)));
-        let object = |one: &RowTable| {
-            let columns: Vec<String> = one.table.heads.iter().map(|head| quoted(&head.name)).collect();
-            let rows: Vec<String> = one.table.rows.iter().map(row).collect();
+        let object = |(name, table): &(&str, Table)| {
+            let columns: Vec<String> = table.heads.iter().map(|head| quoted(&head.name)).collect();
+            let rows: Vec<String> = table.rows.iter().map(row).collect();
             format!(
                 "  {}: {{\n    \"columns\": [{}],\n    \"data\": [\n{}\n    ]\n  }}",
-                quoted(one.name),
+                quoted(name),
                 columns.join(", "),
                 rows.join(",\n")
             )
         };
         let all: Vec<String> = tables.iter().map(object).collect();
-        self.fields.push((name.into(), Json::Text(format!("{{\n{}\n}}", all.join(",\n")))));
+        self.with_text(name, format!("{{\n{}\n}}", all.join(",\n")))
+    }
+
+    fn with_text(mut self, name: &str, text: String) -> Self {
+        self.fields.push((name.into(), text));
         self
     }
 
@@ -64,6 +69,21 @@ impl Fields {
         self.fields.extend(more.fields);
         self
     }
+
+    /// Returns the object, pretty.
+    pub fn object(&self) -> String {
+        let field = |(name, text): &(String, String)| format!("  {}: {}", quoted(name), indented(text));
+        format!("{{\n{}\n}}", self.fields.iter().map(field).collect::<Vec<_>>().join(",\n"))
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The lines below the first further to the right. No text of JSON contains a line break.
+fn indented(text: &str) -> String {
+    text.replace('\n', "\n  ")
 }
 
 /// A value for programs.
@@ -72,10 +92,24 @@ fn plain(value: &Value) -> serde_json::Value {
         Value::Missing => serde_json::Value::Null,
         Value::Text(text) => text.as_str().into(),
         Value::Truth(truth) => (*truth).into(),
-        Value::Count(count) => (*count).into(),
+        Value::Count(count) => u64::try_from(*count).map_or_else(|_| (*count as f64).into(), Into::into),
         Value::Number(value) | Value::Error(value, _) => (*value).into(),
         Value::Spread(stat) => stat.mean.into(),
         Value::Mean(mean) => mean.mean.into(),
         Value::Range(ends) => ends.to_vec().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_written_as_serde_writes_it() {
+        let inner = Fields::default().with("b", &[1.5, 2.0]).with("c", "x\ny");
+        let whole =
+            Fields::default().with_objects("a", &[inner]).with_some::<u8>("none", &[]).with("d", &None::<u8>);
+        let value: serde_json::Value = serde_json::from_str(&whole.object()).expect("JSON");
+        assert_eq!(whole.object(), serde_json::to_string_pretty(&value).expect("JSON"));
     }
 }

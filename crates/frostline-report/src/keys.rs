@@ -1,8 +1,8 @@
-//! The first columns of tables: what tells a row from others.
+//! The first columns of tables, which identify a row.
 
 use crate::study::cells::NOTHING;
 use crate::study::words::extras_name;
-use crate::study::{CellView, Group, Study};
+use crate::study::{CellView, Group, Placed, Study};
 use crate::table::{Columns, Quantity, Value};
 
 /// The policy and the values of the further axes, from a row's own.
@@ -13,6 +13,11 @@ pub(crate) fn frozen<'a, R: 'a>(
 ) -> Columns<'a, R> {
     let columns = Columns::default().column("Frozen", Quantity::Text, policy);
     columns.and(axes(study, extras))
+}
+
+/// The same of rows that are about one policy.
+pub(crate) fn of_rows<'a, R: Placed + 'a>(study: &Study) -> Columns<'a, R> {
+    frozen(study, |row: &R| row.place().policy.to_string(), |row: &R| row.place().extras)
 }
 
 /// The values of the further axes, a column each.
@@ -32,6 +37,11 @@ pub(crate) fn axes<'a, R: 'a>(
 /// The same of a group.
 pub(crate) fn of_group<'a>(study: &Study) -> Columns<'a, &'a Group> {
     frozen(study, |group: &&Group| group.names(), |group: &&Group| &group.extras)
+}
+
+/// A policy and the values of further axes as one name, for LaTeX: `first-4/2e-5`.
+pub(crate) fn path(policy: &str, extras: &[String]) -> String {
+    [policy].into_iter().chain(extras.iter().map(String::as_str)).collect::<Vec<_>>().join("/")
 }
 
 /// A group's policy and further axes in a sentence.

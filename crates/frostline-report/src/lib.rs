@@ -12,9 +12,9 @@
 
 mod browser;
 mod chart;
+mod document;
 mod facts;
 mod fields;
-mod front;
 mod keys;
 mod merged;
 mod number;
@@ -23,12 +23,11 @@ mod paper;
 mod render;
 mod report;
 mod results;
-mod sheet;
 mod study;
+mod summary;
 mod table;
 mod topic;
 mod topics;
-mod web;
 
 pub use crate::merged::{Merged, MergedPredictions};
 pub use crate::render::escape::visible;

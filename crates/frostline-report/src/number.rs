@@ -2,7 +2,7 @@
 
 use frostline_score::MeanStd;
 
-/// Stands where there is no number.
+/// Shown in place of a missing number.
 pub(crate) const NONE: &str = "–";
 
 /// A number with a fixed count of decimals, a true minus sign and no negative zero.
@@ -26,8 +26,10 @@ pub(crate) fn signed(value: f64, decimals: usize) -> String {
 }
 
 /// A count with thousands separated: `134,741,770`.
-pub(crate) fn count(value: u64) -> String {
-    grouped(&value.to_string())
+pub(crate) fn count(value: impl Into<i128>) -> String {
+    let value = value.into();
+    let sign = if value < 0 { "−" } else { "" };
+    sign.to_string() + &grouped(&value.unsigned_abs().to_string())
 }
 
 /// `96.36 ± 0.05`, or `96.36` where one seed gives no spread.
@@ -99,8 +101,8 @@ mod tests {
         assert_eq!(fixed(f64::NAN, 2), NONE);
         assert_eq!(signed(0.25, 1), "+0.2");
         assert_eq!(signed(0.0, 1), "0.0");
-        assert_eq!(count(134_741_770), "134,741,770");
-        assert_eq!(count(999), "999");
+        assert_eq!(count(134_741_770_u64), "134,741,770");
+        assert_eq!(count(999_u64), "999");
         let stat = MeanStd::of(&[1.0, 2.0]).expect("two values");
         assert_eq!(plus_minus(stat, 1), "1.5 ± 0.7");
         assert_eq!(plural(1, "seed"), "1 seed");

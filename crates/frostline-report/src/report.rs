@@ -5,19 +5,17 @@ use std::fmt;
 
 use frostline_record::{Cell, PairedTimes, Record, SCHEMA, StoredFile, Sweep};
 
-use crate::front;
-use crate::number::{count, fixed};
-use crate::page::{Block, Page, PageFile};
+use crate::document;
+use crate::page::PageFile;
 use crate::paper;
 use crate::render::svg::{Drawn, Frame};
-use crate::render::{csv, html, json, markdown, parquet, svg, terminal};
+use crate::render::{csv, html, markdown, parquet, svg};
 use crate::results;
-use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT, units};
+use crate::study::words::{SYNTHETIC, SYNTHETIC_SHORT};
 use crate::study::{Stored, Study};
-use crate::table::Table;
-use crate::topic::{Place, Topic, items};
+use crate::summary;
+use crate::topic::Topic;
 use crate::topics;
-use crate::web;
 
 /// Why there can be no report.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -34,7 +32,7 @@ pub enum ReportError {
     /// What is compared is not known yet.
     #[error(
         "the sweep `{name}` is still searching for learning rates, so that it has no cells to compare yet; the same sweep \
-         command goes on with it"
+         command continues it"
     )]
     Searching {
         /// The plan's name.
@@ -58,7 +56,7 @@ pub enum ReportError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Two records claim to be one cell's, and no rule says which is right.
+    /// Two records claim to be one cell's, and no rule decides which is right.
     #[error("two records claim cell {id}; keep one of them")]
     TwoRecords {
         /// The cell's id.
@@ -109,7 +107,7 @@ impl fmt::Debug for Report {
 impl Report {
     /// Groups the records of a sweep, which may be missing, failed or in any order.
     ///
-    /// `times` are those of steps that policies took in turns: savings in time and memory, and verdicts on training times,
+    /// `times` are of steps that policies took in turns: savings in time and memory, and verdicts on training times,
     /// come from these. `predictions` gives the text of a cell's file, or nothing if it is not there. It is asked for one
     /// file at a time, and no text is kept. Verdicts, what `errors.md` shows, scores of tasks that label sentences, and the
     /// error of blocks' worths come from these.
@@ -126,7 +124,7 @@ impl Report {
             None => Stored::default(),
         };
         let study = study.with(&stored);
-        let topics = topics::all(&study, &mut stored);
+        let topics = topics::all_topics(&study, &mut stored);
         Self { topics, fault: fault(sweep, records), study }
     }
 
@@ -141,7 +139,7 @@ impl Report {
         let (study, topics) = (&self.study, self.topics.as_slice());
         let pages: Vec<PageFile<'_>> = topics.iter().flat_map(|topic| topic.pages(study)).collect();
         let listed = pages.iter().map(|file| (file.path, file.about.clone()));
-        let paper = paper::files(study, topics);
+        let paper = paper::write_files(study, topics);
         let listed = listed.chain(RESULTS.map(|(path, about)| (path, about.to_string())));
         let listed = listed.chain(paper.iter().map(|(path, about, _)| (*path, about.to_string())));
         let listed: Vec<(&'static str, String)> = listed.collect();
@@ -152,22 +150,21 @@ impl Report {
             .iter()
             .flat_map(|topic| topic.figures(study))
             .map(|figure| {
-                let drawing = svg::draw(frame, &figure);
+                let drawing = svg::draw_figure(frame, &figure);
                 (figure, drawing)
             })
             .collect();
-        let whole = front::page(study, topics, &figures, &listed);
-        let interactive = web::page(study, topics, &pages, &figures, &listed);
+        let document = document::of_study(study, topics, &pages, &figures, &listed);
         let mut files = vec![
-            ReportFile::new("report.md", markdown::page(&whole)),
-            ReportFile::new("index.html", html::page(&interactive)),
+            ReportFile::new("report.md", markdown::write_document(&document)),
+            ReportFile::new("index.html", html::write_page(&document)),
         ];
-        files.extend(pages.iter().map(|file| ReportFile::new(file.path, markdown::page(&file.page))));
-        let text = json::object(&front::fields(study, topics)) + "\n";
+        files.extend(pages.iter().map(|file| ReportFile::new(file.path, markdown::write_page(&file.page))));
+        let text = summary::collect_fields(study, topics).object() + "\n";
         files.push(ReportFile::new("report.json", text));
-        let results = results::sheet(&[(study.sweep.plan.name.as_str(), study)]);
-        files.push(ReportFile::new(RESULTS[0].0, csv::sheet(&results)));
-        files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::sheet(&results) });
+        let results = results::build_table(&[(study.sweep.plan.name.as_str(), study)]);
+        files.push(ReportFile::new(RESULTS[0].0, csv::write_table(&results)));
+        files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::write_table(&results) });
         files.extend(paper.into_iter().map(|(path, _, text)| ReportFile::new(path, text)));
         files.extend(figure_files(&figures)?);
         Ok(files)
@@ -177,56 +174,7 @@ impl Report {
     /// important first; `report.md` has them all.
     #[must_use]
     pub fn terminal_table(&self, width: usize) -> String {
-        let study = &self.study;
-        let mut text = format!("{} · {}\n", study.sweep.plan.name, words::progress(study));
-        if study.synthetic() {
-            text += &format!("{SYNTHETIC_SHORT}\n");
-        }
-        let by_lang = front::terminal_tables(study);
-        let all: Vec<&Table> = by_lang.iter().flat_map(|(_, tables)| tables).collect();
-        if let Some((summary, lines)) = study.sanity_lines() {
-            text += &format!("\n{}\n  {}\n", front::CHECK_FIRST, summary.replace(['*', '`'], ""));
-            for line in lines {
-                text += &format!("  {}\n", line.for_terminal().replace('\n', "\n  "));
-            }
-        }
-        for (lang, tables) in &by_lang {
-            text += &format!("\n{}\n", study.lang_title(lang));
-            let tables: Vec<String> =
-                tables.iter().map(|table| terminal::aligned(table, &all, width)).collect();
-            text += &tables.join("\n");
-            if let Some((dev_units, half)) = words::sampling(study, lang) {
-                text += &format!(
-                    "dev has {} {}: each accuracy is good to about ±{} points\n",
-                    count(dev_units),
-                    units(study).many,
-                    fixed(half * 100.0, 2)
-                );
-            }
-        }
-        let plain = |line: &str| line.replace(['*', '`'], "");
-        let said = items(&self.topics, study, Place::Opening);
-        if !said.is_empty() {
-            text += "\nResult\n";
-        }
-        said.iter().for_each(|sentence| text += &format!("  {}\n", plain(sentence)));
-        let mut closing = Page::default();
-        front::prose(&self.topics, study, Place::Closing, &mut closing);
-        for block in closing.blocks {
-            match block {
-                Block::Heading(_, title) => text += &format!("\n{title}\n"),
-                other => other.into_items().iter().for_each(|line| text += &format!("  {}\n", plain(line))),
-            }
-        }
-        let undone = words::undone(study);
-        if !undone.is_empty() {
-            text += "\nNot done\n";
-        }
-        for (title, status, why) in undone {
-            let line = why.lines().next().unwrap_or("");
-            text += &format!("  {status}: {title}: {line}\n");
-        }
-        text
+        document::for_terminal(&self.study, &self.topics, width)
     }
 }
 

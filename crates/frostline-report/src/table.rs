@@ -10,7 +10,7 @@ pub(crate) enum Value {
     Missing,
     Text(String),
     Truth(bool),
-    Count(u64),
+    Count(i128),
     Number(f64),
     /// A mean over seeds with its standard deviation.
     Spread(MeanStd),
@@ -22,22 +22,43 @@ pub(crate) enum Value {
     Error(f64, Option<f64>),
 }
 
-/// What a value is measured in, and how finely it is told.
+impl Value {
+    /// Returns a count that 64 bits with a sign can hold.
+    pub fn as_whole(&self) -> Option<i64> {
+        match self {
+            Self::Count(count) => i64::try_from(*count).ok(),
+            _ => None,
+        }
+    }
+
+    /// Returns a finite number.
+    pub fn as_real(&self) -> Option<f64> {
+        match self {
+            Self::Number(value) => Some(*value).filter(|value| value.is_finite()),
+            Self::Count(count) => Some(*count as f64),
+            _ => None,
+        }
+    }
+}
+
+/// The unit of a value, and its number of decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// Words.
     Text,
+    /// Yes or no.
+    Truth,
     /// A whole number.
     Count,
-    /// A share of 1, told in percent with so many decimals.
+    /// A share of 1, shown in percent with so many decimals.
     Percent(usize),
-    /// The same in a column whose name says so.
+    /// The same in a column whose name has the unit.
     Share(usize),
-    /// A difference of shares of 1, told in points of a percent with its sign.
+    /// A difference of shares of 1, shown in points of a percent with its sign.
     Points(usize),
-    /// The same in a column whose name says so.
+    /// The same in a column whose name has the unit.
     Change(usize),
-    /// A difference of shares that is told as a percentage with its sign.
+    /// A difference of shares that is shown as a percentage with its sign.
     SignedPercent(usize),
     /// Half the width of an interval, in points.
     HalfWidth(usize),
@@ -51,10 +72,12 @@ pub(crate) enum Quantity {
     Signed(usize),
     /// The probability that a test gives.
     Probability,
+    /// A number in a file for programs, neither rounded nor in another unit.
+    Exact,
 }
 
 impl Quantity {
-    /// A value as tables show it. A difference has no standard deviation beside it, which could be taken for its interval.
+    /// A value as tables show it. A difference is shown without its standard deviation, which could be taken for its interval.
     fn shown(self, value: Value) -> Value {
         match (self, value) {
             (Self::Points(_) | Self::Change(_), Value::Spread(stat)) => Value::Number(stat.mean),
@@ -233,12 +256,6 @@ pub(crate) fn align(tables: &mut [&mut Table]) {
     }
 }
 
-/// A table of `report.json`, whose values are neither rounded nor grouped.
-pub(crate) struct RowTable {
-    pub name: &'static str,
-    pub table: Table,
-}
-
 /// A table for LaTeX.
 pub(crate) struct PaperTable {
     /// What `\FrostlineTable` calls it.
@@ -250,9 +267,9 @@ pub(crate) struct PaperTable {
     pub grouped: bool,
     /// What `\FrostlineResult` calls its rows, in two parts; none where its numbers have no names.
     pub names: Vec<[String; 2]>,
-    /// Columns that have no names either, from the left: they say which row it is.
+    /// Number of columns from the left that identify a row and have no names.
     pub keys: usize,
-    /// Stands before the names of columns.
+    /// Prefix of the names of columns.
     pub prefix: String,
 }
 
@@ -263,7 +280,7 @@ impl PaperTable {
         Self { name, caption, table, grouped: false, names: Vec::new(), keys: 0, prefix }
     }
 
-    /// The same with names: those of the rows, besides their first `keys` columns, and what stands before those of columns.
+    /// The same with names of its rows, whose first `keys` columns have none, and a prefix of the names of columns.
     pub fn named(self, names: Vec<[String; 2]>, keys: usize, prefix: impl Into<String>) -> Self {
         Self { names, keys, prefix: prefix.into(), ..self }
     }
@@ -285,70 +302,29 @@ impl PaperTable {
     }
 }
 
-impl From<u64> for Value {
-    fn from(value: u64) -> Self {
-        Self::Count(value)
-    }
+macro_rules! value_from {
+    ($($from:ty: |$value:ident| $made:expr,)*) => {$(
+        impl From<$from> for Value {
+            fn from($value: $from) -> Self {
+                $made
+            }
+        }
+    )*};
 }
 
-impl From<u32> for Value {
-    fn from(value: u32) -> Self {
-        Self::Count(value.into())
-    }
-}
-
-impl From<usize> for Value {
-    fn from(value: usize) -> Self {
-        Self::Count(value as u64)
-    }
-}
-
-impl From<f64> for Value {
-    fn from(value: f64) -> Self {
-        Self::Number(value)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Self {
-        Self::Truth(value)
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.into())
-    }
-}
-
-impl From<MeanStd> for Value {
-    fn from(value: MeanStd) -> Self {
-        Self::Spread(value)
-    }
-}
-
-impl From<MeanInterval> for Value {
-    fn from(value: MeanInterval) -> Self {
-        Self::Mean(value)
-    }
-}
-
-impl From<ShareInterval> for Value {
-    fn from(value: ShareInterval) -> Self {
-        Self::Range([value.low, value.high])
-    }
-}
-
-impl From<[f64; 2]> for Value {
-    fn from(ends: [f64; 2]) -> Self {
-        Self::Range(ends)
-    }
+value_from! {
+    u64: |value| Self::Count(value.into()),
+    u32: |value| Self::Count(value.into()),
+    i64: |value| Self::Count(value.into()),
+    usize: |value| Self::Count(value as i128),
+    f64: |value| Self::Number(value),
+    bool: |value| Self::Truth(value),
+    String: |text| Self::Text(text),
+    &str: |text| Self::Text(text.into()),
+    MeanStd: |value| Self::Spread(value),
+    MeanInterval: |value| Self::Mean(value),
+    ShareInterval: |value| Self::Range([value.low, value.high]),
+    [f64; 2]: |ends| Self::Range(ends),
 }
 
 impl<T: Into<Self>> From<Option<T>> for Value {

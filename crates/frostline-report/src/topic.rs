@@ -18,51 +18,42 @@ use crate::chart::Figure;
 use crate::fields::Fields;
 use crate::page::{Block, Page, PageFile};
 use crate::study::{Group, Study};
-use crate::table::{PaperTable, RowTable};
+use crate::table::{PaperTable, Table};
 
-/// A place of the report that topics say something in.
+/// A place of the report to which topics contribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place<'a> {
-    /// `report.md` before its first table, and a terminal: what came out, as items.
+    /// Findings as items: at the top of a document, and on a terminal.
     Opening,
-    /// A terminal, below its tables: a heading, and an item for each thing that came out.
+    /// On a terminal, below its tables: a heading, and an item for each finding.
     Closing,
-    /// `report.md`, at the top: what concerns all languages.
+    /// Sections about all languages, below the first table.
     Summary,
-    /// `report.md`, right below the table of all languages: items about it.
+    /// Items right below the first table.
     Remarks,
-    /// `report.md`, "How to read the tables": items.
+    /// Items of "How to read the tables".
     Reading,
-    /// `report.md`: the sections of a language.
+    /// The sections of a language.
     Language(&'a str),
-    /// `report.md`, "What to keep in mind": items.
+    /// Items of "What to keep in mind".
     Caveats,
-    /// `report.md`, at the end.
+    /// Sections at the end.
     Appendix,
-    /// A sentence of `report.md` that leads to a page of the topic's own, as an item.
-    Link,
-}
-
-/// What numbers of `report.json` are about.
-#[derive(Clone, Copy)]
-pub(crate) enum Of<'a> {
-    Group(&'a Group),
-    Sweep,
 }
 
 /// A table that is no part of a page.
 pub(crate) enum TopicTable {
-    /// Of `report.json`: rows of single cells that `results.csv` does not have.
-    Rows(RowTable),
-    /// Of `tables.tex`.
+    /// A table of `report.json` with its name: rows of single cells that `results.csv` does not have.
+    Rows(&'static str, Table),
+    /// A table of `tables.tex`.
     Paper(PaperTable),
 }
 
 impl TopicTable {
-    /// Returns the table if it is one of `report.json`.
-    pub fn rows(self) -> Option<RowTable> {
+    /// Returns the table with its name if it is one of `report.json`.
+    pub fn rows(self) -> Option<(&'static str, Table)> {
         match self {
-            Self::Rows(table) => Some(table),
+            Self::Rows(name, table) => Some((name, table)),
             Self::Paper(_) => None,
         }
     }
@@ -71,7 +62,7 @@ impl TopicTable {
     pub fn paper(self) -> Option<PaperTable> {
         match self {
             Self::Paper(table) => Some(table),
-            Self::Rows(_) => None,
+            Self::Rows(..) => None,
         }
     }
 }
@@ -79,10 +70,10 @@ impl TopicTable {
 /// A topic. Each method is one kind of output; a topic has something in those that it overrides, in the order of the list
 /// of topics.
 pub(crate) trait Topic {
-    /// What the topic says in a place of the report.
+    /// Adds the topic's blocks for a place of the report.
     fn prose(&self, _study: &Study, _place: Place<'_>, _page: &mut Page) {}
 
-    /// Figures. Those of the theme `Errors` are on a page of the topic's own, the others in `report.md`.
+    /// Figures. Figures of the theme `Errors` are on a page of the topic's own, the others in `report.md`.
     fn figures(&self, _study: &Study) -> Vec<Figure> {
         Vec::new()
     }
@@ -92,20 +83,33 @@ pub(crate) trait Topic {
         Vec::new()
     }
 
-    /// Tables besides those of pages.
+    /// Tables that are in no page.
     fn tables(&self, _study: &Study) -> Vec<TopicTable> {
         Vec::new()
     }
 
-    /// Numbers for `report.json`.
-    fn facts(&self, _study: &Study, _of: Of<'_>) -> Fields {
+    /// Numbers of the whole study for `report.json`.
+    fn facts(&self, _study: &Study) -> Fields {
+        Fields::default()
+    }
+
+    /// Numbers of a group for `report.json`.
+    fn group_facts(&self, _study: &Study, _group: &Group) -> Fields {
         Fields::default()
     }
 }
 
-/// The items that topics have for a place.
-pub(crate) fn items(topics: &[Box<dyn Topic>], study: &Study, place: Place<'_>) -> Vec<String> {
+/// Topics in the order of the report.
+pub(crate) type Topics = [Box<dyn Topic>];
+
+/// Adds what all topics have for a place.
+pub(crate) fn collect_prose(topics: &Topics, study: &Study, place: Place<'_>, page: &mut Page) {
+    topics.iter().for_each(|topic| topic.prose(study, place, page));
+}
+
+/// Returns the items that topics have for a place.
+pub(crate) fn items(topics: &Topics, study: &Study, place: Place<'_>) -> Vec<String> {
     let mut page = Page::default();
-    topics.iter().for_each(|topic| topic.prose(study, place, &mut page));
+    collect_prose(topics, study, place, &mut page);
     page.blocks.into_iter().flat_map(Block::into_items).collect()
 }

@@ -28,10 +28,10 @@ use crate::study::{Stored, Study};
 use crate::topic::Topic;
 
 /// All topics, in the order in which the report has them.
-pub(crate) fn all(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>> {
+pub(crate) fn all_topics(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>> {
     vec![
         Box::new(accuracy::Accuracies),
-        Box::new(verdicts::Verdicts),
+        Box::new(verdicts::VerdictTables),
         Box::new(pareto::Pareto),
         Box::new(curves::LearningCurves::of(study)),
         Box::new(blocks::Blocks::of(study, stored)),
@@ -43,7 +43,7 @@ pub(crate) fn all(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>>
         Box::new(data::Data),
         Box::new(parameters::Parameters),
         Box::new(changes::Changes),
-        Box::new(cost::TrainingCost::of(study)),
+        Box::new(cost::TrainingCost),
         Box::new(train_loss::TrainLoss),
         Box::new(rates::Rates),
         Box::new(baselines::Baselines::of(study)),

@@ -1,9 +1,9 @@
-//! Each sweep beside the first one, by the rule that all verdicts of reports follow: paired by seed and by sentence.
+//! Each sweep compared with the first one, by the rule that all verdicts of reports follow: paired by seed and by sentence.
 
 use frostline_score::{SeedScatter, Verdict};
 
 use super::Named;
-use super::key::{Key, key};
+use super::key::{RowKey, row_key};
 use super::unlike::Unlike;
 use crate::page::Page;
 use crate::study::cells::CellView;
@@ -14,29 +14,30 @@ use crate::study::verdicts::points;
 use crate::study::{SPLITS, distinct};
 use crate::table::{Columns, PaperTable, Quantity, Table};
 
-/// A row of a sweep beside the same row of the first one.
-pub(super) struct Row {
-    pub key: Key,
+/// A row of a sweep compared with the same row of the first one.
+pub(super) struct JudgedRow {
+    pub key: RowKey,
     split: &'static str,
     compared: Comparison,
 }
 
 /// The rows that a sweep has with the first one. The intervals of all rows of a language on a split hold together.
-pub(super) fn judge(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike) -> Vec<Row> {
+pub(super) fn judge_sweep(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike) -> Vec<JudgedRow> {
     let sides = Sides { a: &other.study.outcomes, b: &first.study.outcomes };
     let langs: Vec<&str> = other.study.langs().into_iter().filter(|lang| unlike.allows(lang)).collect();
     let mut found = Vec::new();
     for split in SPLITS {
         let of_lang = |lang: &str| {
             let here = || other.study.cells.iter().filter(move |view| *view.cell.settings.lang == *lang);
-            let pairs = |row: &Key| -> Vec<(u64, Twins<'_>)> {
-                let ours = here().filter(|view| key(other, view, axes) == *row);
+            let pairs = |row: &RowKey| -> Vec<(u64, Twins<'_>)> {
+                let ours = here().filter(|view| row_key(other, view, axes) == *row);
                 ours.filter_map(|view| Some((view.cell.settings.seed, twins(view, row, first, axes, split)?)))
                     .collect()
             };
-            let rows =
-                distinct(here().map(|view| key(other, view, axes))).into_iter().map(|row| (pairs(&row), row));
-            rows.filter(|(pairs, _)| !pairs.is_empty()).unzip::<_, _, Vec<_>, Vec<Key>>()
+            let rows = distinct(here().map(|view| row_key(other, view, axes)))
+                .into_iter()
+                .map(|row| (pairs(&row), row));
+            rows.filter(|(pairs, _)| !pairs.is_empty()).unzip::<_, _, Vec<_>, Vec<RowKey>>()
         };
         let (pairs, keys): (Vec<_>, Vec<_>) = langs.iter().map(|lang| of_lang(lang)).unzip();
         let judging = Judging {
@@ -48,21 +49,21 @@ pub(super) fn judge(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike
         };
         let (compared, _) = judging.compare(&pairs);
         let rows = keys.into_iter().flatten().zip(compared.into_iter().flatten());
-        found.extend(rows.map(|(key, compared)| Row { key, split, compared }));
+        found.extend(rows.map(|(key, compared)| JudgedRow { key, split, compared }));
     }
     found
 }
 
-/// A cell and that of the first sweep with the same row and seed, where both were scored on a split.
+/// A cell and the first sweep's cell of the same row and seed, if both were scored on a split.
 fn twins<'a>(
     view: &'a CellView,
-    place: &Key,
+    place: &RowKey,
     first: &'a Named,
     axes: &[&str],
     split: &str,
 ) -> Option<Twins<'a>> {
     let same = |other: &&CellView| {
-        other.cell.settings.seed == view.cell.settings.seed && key(first, other, axes) == *place
+        other.cell.settings.seed == view.cell.settings.seed && row_key(first, other, axes) == *place
     };
     let twin = first.study.cells.iter().find(same)?;
     [view, twin]
@@ -73,16 +74,16 @@ fn twins<'a>(
 }
 
 /// The verdict on dev, in words.
-pub(super) fn on_dev(rows: &[Row], key: &Key) -> Option<String> {
+pub(super) fn dev_verdict(rows: &[JudgedRow], key: &RowKey) -> Option<String> {
     let row = rows.iter().find(|row| row.split == SPLITS[0] && row.key == *key)?;
     row.compared.judged().map(|_| row.compared.words())
 }
 
-/// What a sweep is beside the first one, in a sentence; nothing where no row has a verdict.
-pub(super) fn sentence(first: &Named, other: &Named, rows: &[Row]) -> Option<String> {
+/// How a sweep compares with the first one, in a sentence; nothing if no row has a verdict.
+pub(super) fn summarize_verdicts(first: &Named, other: &Named, rows: &[JudgedRow]) -> Option<String> {
     let judged: Vec<_> = rows.iter().filter(|row| row.split == SPLITS[0]).collect();
     let of = |wanted: Verdict| {
-        let is = |row: &&&Row| row.compared.judged().is_some_and(|judged| judged.verdict == wanted);
+        let is = |row: &&&JudgedRow| row.compared.judged().is_some_and(|judged| judged.verdict == wanted);
         judged.iter().filter(is).count()
     };
     let kinds = [Verdict::Better, Verdict::Worse, Verdict::Equivalent, Verdict::Undecided];
@@ -98,24 +99,30 @@ pub(super) fn sentence(first: &Named, other: &Named, rows: &[Row]) -> Option<Str
         }
     };
     Some(format!(
-        "**{}** beside **{}**, on the same seeds and sentences of dev: {whole}.",
+        "**{}** compared with **{}**, on the same seeds and sentences of dev: {whole}.",
         other.name, first.name
     ))
 }
 
 /// The rows of each split that has a verdict.
-fn by_split(rows: &[Row]) -> impl Iterator<Item = (&'static str, Vec<&Row>)> {
+fn by_split(rows: &[JudgedRow]) -> impl Iterator<Item = (&'static str, Vec<&JudgedRow>)> {
     let of = |split: &'static str| (split, rows.iter().filter(|row| row.split == split).collect::<Vec<_>>());
     SPLITS.map(of).into_iter().filter(|(_, rows)| rows.iter().any(|row| row.compared.judged().is_some()))
 }
 
 /// The verdicts of a sweep, a table per split.
-pub(super) fn section(first: &Named, other: &Named, rows: &[Row], axes: &[&str], page: &mut Page) {
+pub(super) fn describe_verdicts(
+    first: &Named,
+    other: &Named,
+    rows: &[JudgedRow],
+    axes: &[&str],
+    page: &mut Page,
+) {
     for (split, rows) in by_split(rows) {
-        page.section(3, format!("{} beside {} on {split}", other.name, first.name));
-        page.table(table(rows, axes));
+        page.section(3, format!("{} against {} on {split}", other.name, first.name));
+        page.table(verdict_table(rows, axes));
         page.paragraph(format!(
-            "Each cell is paired with that of **{}** with the same seed, sentence by sentence. The interval is for other seeds \
+            "Each cell is paired with the cell of **{}** that has the same seed, sentence by sentence. The interval is for other seeds \
              and other sentences; with a probability of 95 %, all intervals of a language contain their differences. Equivalent means within ± {}.",
             first.name,
             points(first.study.margin())
@@ -124,26 +131,31 @@ pub(super) fn section(first: &Named, other: &Named, rows: &[Row], axes: &[&str],
 }
 
 /// The same for LaTeX.
-pub(super) fn paper_tables(first: &Named, other: &Named, rows: &[Row], axes: &[&str]) -> Vec<PaperTable> {
-    let table = |(split, rows): (&str, Vec<&Row>)| {
+pub(super) fn paper_tables(
+    first: &Named,
+    other: &Named,
+    rows: &[JudgedRow],
+    axes: &[&str],
+) -> Vec<PaperTable> {
+    let table = |(split, rows): (&str, Vec<&JudgedRow>)| {
         let caption = format!(
-            "{} beside {} on {split}. Differences are in points, with their 95 % interval; equivalent means within ± {}.",
+            "{} against {} on {split}. Differences are in points, with their 95 % interval; equivalent means within ± {}.",
             other.name,
             first.name,
             points(first.study.margin())
         );
         let name = format!("{}-{split}", other.name);
         let names = rows.iter().map(|row| [row.key.lang.clone(), row.key.name()]).collect();
-        let table = PaperTable::new(name, caption, table(rows, axes));
+        let table = PaperTable::new(name, caption, verdict_table(rows, axes));
         PaperTable { grouped: true, ..table.named(names, 2 + axes.len(), format!("{}-{split}-", other.name)) }
     };
     by_split(rows).map(table).collect()
 }
 
-fn table(rows: Vec<&Row>, axes: &[&str]) -> Table {
+fn verdict_table(rows: Vec<&JudgedRow>, axes: &[&str]) -> Table {
     Columns::default()
-        .and(Key::columns(axes, |row: &&Row| &row.key))
-        .optional("Difference", Quantity::Points(2), |row: &&Row| {
+        .and(RowKey::columns(axes, |row: &&JudgedRow| &row.key))
+        .optional("Difference", Quantity::Points(2), |row: &&JudgedRow| {
             row.compared.judged().map(|judged| judged.difference.value)
         })
         .optional("95 % interval", Quantity::Change(2), |row| {

@@ -3,21 +3,22 @@
 use std::collections::BTreeMap;
 
 use super::Named;
+use crate::keys;
 use crate::study::CellView;
 use crate::study::cells::{distinct, setting};
 use crate::table::{Columns, Quantity};
 
 /// What a row is about: language, policy, and the values of the axes that any of the sweeps has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct RowKey {
     pub lang: String,
     pub policy: String,
     pub values: Vec<String>,
 }
 
-impl Key {
-    /// The columns that say which row it is.
-    pub fn columns<'a, R: 'a>(axes: &[&'a str], of: impl Fn(&R) -> &Key + Copy + 'a) -> Columns<'a, R> {
+impl RowKey {
+    /// The columns that identify a row.
+    pub fn columns<'a, R: 'a>(axes: &[&'a str], of: impl Fn(&R) -> &RowKey + Copy + 'a) -> Columns<'a, R> {
         Columns::default()
             .column("Language", Quantity::Text, move |row: &R| of(row).lang.clone())
             .column("Frozen", Quantity::Text, move |row: &R| of(row).policy.clone())
@@ -31,14 +32,13 @@ impl Key {
 
     /// The policy, then the values of further axes.
     pub fn name(&self) -> String {
-        let parts = [&self.policy].into_iter().chain(&self.values);
-        parts.map(String::as_str).collect::<Vec<_>>().join("/")
+        keys::path(&self.policy, &self.values)
     }
 }
 
 /// The names of a sweep's policies in the first sweep, as far as they differ: what has other names in either sweep may be called by
 /// another one in each. Nothing is known of an encoder of another depth.
-pub(super) fn names_in(first: &Named, other: &Named) -> BTreeMap<String, String> {
+pub(super) fn policy_names_in(first: &Named, other: &Named) -> BTreeMap<String, String> {
     let configs = |one: &Named| -> Vec<Option<String>> {
         let hashes = one.study.cells.iter().map(|view| Some(view.cell.inputs.get("config")?.sha256.clone()));
         distinct(hashes)
@@ -62,10 +62,10 @@ pub(super) fn names_in(first: &Named, other: &Named) -> BTreeMap<String, String>
 }
 
 /// The row of a cell of a sweep.
-pub(super) fn key(one: &Named, view: &CellView, axes: &[&str]) -> Key {
+pub(super) fn row_key(one: &Named, view: &CellView, axes: &[&str]) -> RowKey {
     let settings = &view.cell.settings;
     let policy = settings.policy.as_str();
-    Key {
+    RowKey {
         lang: settings.lang.to_string(),
         policy: one.names.get(policy).map_or(policy, String::as_str).into(),
         values: axes.iter().map(|axis| setting(settings, axis)).collect(),

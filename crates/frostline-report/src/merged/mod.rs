@@ -1,5 +1,5 @@
-//! Several sweeps beside each other: encoders, machines, versions of the code. One table with the sweeps as columns,
-//! verdicts on each beside the first one, what may not be compared and why, and the rows of all of them for pandas and R.
+//! A comparison of several sweeps: encoders, machines, versions of the code. One table with the sweeps as columns,
+//! verdicts on each against the first one, what may not be compared and why, and the rows of all of them for pandas and R.
 
 mod figure;
 mod judged;
@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use frostline_record::{Cell, Record, StoredFile, Sweep};
 
 use crate::chart::Figure;
+use crate::document::{Chapter, Document};
 use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::paper;
@@ -22,12 +23,11 @@ use crate::results;
 use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT};
 use crate::study::{Stored, Study, distinct};
 use crate::table::{Columns, PaperTable, Quantity, Table};
-use crate::web::{Chapter, WebPage};
 
-use judged::Row;
+use judged::JudgedRow;
 use unlike::Unlike;
 
-/// A sweep with the name that it has beside others.
+/// A sweep with its name in the comparison.
 pub(crate) struct Named {
     pub name: String,
     pub study: Study,
@@ -35,18 +35,18 @@ pub(crate) struct Named {
     pub names: BTreeMap<String, String>,
 }
 
-/// A sweep beside the first one.
+/// A sweep compared with the first one.
 struct Beside {
     /// How it differs from that one.
     unlike: Unlike,
     /// The verdicts, where predictions were read.
-    judged: Vec<Row>,
+    judged: Vec<JudgedRow>,
 }
 
 /// The way from a sweep's place, a cell and one of its files to that file's text.
 pub type MergedPredictions<'a> = dyn FnMut(usize, &Cell, &StoredFile) -> Option<String> + 'a;
 
-/// Several sweeps beside each other. The first is the one that the others are compared with.
+/// A comparison of several sweeps with the first of them.
 pub struct Merged {
     sweeps: Vec<Named>,
     /// For each but the first.
@@ -58,7 +58,7 @@ impl Merged {
     /// Arranges the records of sweeps, each with a name. A name that another one has too gets a number.
     ///
     /// `predictions` gives the text of a file of a cell of the sweep at this place of the list, or nothing if it is not
-    /// there: verdicts on each sweep beside the first one come from these.
+    /// there: verdicts on each sweep against the first one come from these.
     #[must_use]
     pub fn new<'a>(
         sweeps: impl IntoIterator<Item = (&'a str, Sweep, Vec<Record>)>,
@@ -76,13 +76,13 @@ impl Merged {
                 study = study.with(&stored);
             }
             let mut one = Named { name, study, names: BTreeMap::new() };
-            one.names = all.first().map_or_else(BTreeMap::new, |first| key::names_in(first, &one));
+            one.names = all.first().map_or_else(BTreeMap::new, |first| key::policy_names_in(first, &one));
             all.push(one);
         }
-        let axes = table::axes(&all);
+        let axes = table::shared_axes(&all);
         let beside = |other: &Named| {
             let unlike = Unlike::of(&all[0], other);
-            Beside { judged: judged::judge(&all[0], other, &axes, &unlike), unlike }
+            Beside { judged: judged::judge_sweep(&all[0], other, &axes, &unlike), unlike }
         };
         let beside = all.iter().skip(1).map(beside).collect();
         let fault = if all.is_empty() { Some(ReportError::NoSweeps) } else { failed };
@@ -100,18 +100,19 @@ impl Merged {
         let text = |path: &str, text: String| ReportFile { path: path.into(), bytes: text.into_bytes() };
         let all: Vec<(&str, &Study)> =
             self.sweeps.iter().map(|one| (one.name.as_str(), &one.study)).collect();
-        let results = results::sheet(&all);
+        let results = results::build_table(&all);
         let name = self.name();
-        let paper = paper::of_tables(&name, self.synthetic(), &self.paper_tables());
+        let paper = paper::write_tables(&name, self.synthetic(), &self.paper_tables());
         let banner = self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
         let figure = self.figure();
         let frame = Frame { name: &name, banner, policies: &self.policies() };
-        let figures = [(svg::draw(frame, &figure), figure)].map(|(drawing, figure)| (figure, drawing));
+        let figures = [(svg::draw_figure(frame, &figure), figure)].map(|(drawing, figure)| (figure, drawing));
+        let document = self.document(&figures);
         let mut files = vec![
-            text("index.html", html::page(&self.web_page(&figures))),
-            text("comparison.md", markdown::page(&self.page(&figures[0].0))),
-            text("results.csv", csv::sheet(&results)),
-            ReportFile { path: "results.parquet".into(), bytes: parquet::sheet(&results) },
+            text("index.html", html::write_page(&document)),
+            text("comparison.md", markdown::write_document(&document)),
+            text("results.csv", csv::write_table(&results)),
+            ReportFile { path: "results.parquet".into(), bytes: parquet::write_table(&results) },
         ];
         files.extend(paper.into_iter().map(|(path, _, tables)| text(path, tables)));
         files.extend(report::figure_files(&figures)?);
@@ -125,7 +126,7 @@ impl Merged {
         if self.synthetic() {
             text += &format!("{SYNTHETIC_SHORT}\n");
         }
-        text += &format!("\n{}", terminal::table(&self.table(), width));
+        text += &format!("\n{}", terminal::write_table(&self.table(), width));
         for line in self.findings().into_iter().chain(self.unlike()) {
             text += &format!("  {}\n", line.replace(['*', '`'], ""));
         }
@@ -137,7 +138,7 @@ impl Merged {
     }
 
     fn title(&self) -> String {
-        format!("Sweeps beside each other: {}", self.name())
+        format!("Comparison of sweeps: {}", self.name())
     }
 
     fn synthetic(&self) -> bool {
@@ -145,7 +146,7 @@ impl Merged {
     }
 
     fn table(&self) -> Table {
-        table::of(&self.sweeps, &table::axes(&self.sweeps), &self.beside)
+        table::build_table(&self.sweeps, &table::shared_axes(&self.sweeps), &self.beside)
     }
 
     fn policies(&self) -> Vec<&str> {
@@ -153,10 +154,10 @@ impl Merged {
     }
 
     fn figure(&self) -> Figure {
-        figure::of(&self.sweeps, &table::axes(&self.sweeps), &self.policies())
+        figure::build_figure(&self.sweeps, &table::shared_axes(&self.sweeps), &self.policies())
     }
 
-    /// Each sweep but the first, with how it stands beside that one.
+    /// Each sweep but the first, with its comparison.
     fn pairs(&self) -> impl Iterator<Item = (&Named, &Beside)> {
         self.sweeps.iter().skip(1).zip(&self.beside)
     }
@@ -165,7 +166,7 @@ impl Merged {
     fn findings(&self) -> Vec<String> {
         let said = self
             .pairs()
-            .filter_map(|(other, beside)| judged::sentence(&self.sweeps[0], other, &beside.judged));
+            .filter_map(|(other, beside)| judged::summarize_verdicts(&self.sweeps[0], other, &beside.judged));
         said.collect()
     }
 
@@ -177,44 +178,27 @@ impl Merged {
     fn result(&self, page: &mut Page) {
         page.table(self.table());
         page.paragraph(ABOUT);
-        let axes = table::axes(&self.sweeps);
+        let axes = table::shared_axes(&self.sweeps);
         for (other, beside) in self.pairs() {
-            judged::section(&self.sweeps[0], other, &beside.judged, &axes, page);
+            judged::describe_verdicts(&self.sweeps[0], other, &beside.judged, &axes, page);
         }
     }
 
-    fn page(&self, figure: &Figure) -> Page {
-        let mut page = Page::default();
-        page.section(1, self.title());
-        if self.synthetic() {
-            page.quote(SYNTHETIC);
-        }
-        self.sweeps.iter().for_each(|one| page.item(about(one)));
-        page.section(2, "Result");
-        self.findings().into_iter().for_each(|said| page.paragraph(said));
-        page.figure(figure.path, figure.title, &figure.about);
-        self.result(&mut page);
-        page.section(2, "What may not be compared");
-        self.unlike().into_iter().for_each(|line| page.item(line));
-        page.section(2, "Files beside this page");
-        FILES.into_iter().for_each(|line| page.item(line));
-        page
-    }
-
-    fn web_page<'a>(&'a self, figures: &'a [Drawn]) -> WebPage<'a> {
+    fn document<'a>(&'a self, figures: &'a [Drawn]) -> Document<'a> {
         let figure = &figures[0].0;
         let mut result = Page::default();
         result.figure(figure.path, figure.title, &figure.about);
         self.result(&mut result);
         let list = |lines: Vec<String>| {
             let mut page = Page::default();
-            lines.into_iter().for_each(|line| page.item(line));
+            page.items(lines);
             page
         };
         let cells: usize = self.sweeps.iter().map(|one| one.study.cells.len()).sum();
-        WebPage {
+        Document {
+            kind: "Comparison of sweeps",
             name: self.name(),
-            banner: self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]),
+            is_synthetic: self.synthetic(),
             about: String::new(),
             asked: format!(
                 "How do these sweeps differ? Each is compared with **{}**, on the seeds and sentences that both have.",
@@ -222,14 +206,14 @@ impl Merged {
             ),
             progress: format!("{} sweeps, {cells} cells", self.sweeps.len()),
             data: self.data(),
-            first: None,
+            warnings: None,
             findings: self.findings(),
             more: Vec::new(),
             policies: self.policies(),
             chapters: vec![
                 Chapter::new("result", "Result", result),
                 Chapter::new("unlike", "What may not be compared", list(self.unlike())),
-                Chapter::new("files", "Files beside this page", list(FILES.map(String::from).into())),
+                Chapter::new("files", "Files of this report", list(FILES.map(String::from).into())),
             ],
             figures,
             browser: None,
@@ -247,9 +231,9 @@ impl Merged {
     }
 
     fn paper_tables(&self) -> Vec<PaperTable> {
-        let axes = table::axes(&self.sweeps);
+        let axes = table::shared_axes(&self.sweeps);
         let names =
-            table::rows(&self.sweeps, &axes).iter().map(|row| [row.lang.clone(), row.name()]).collect();
+            table::row_keys(&self.sweeps, &axes).iter().map(|row| [row.lang.clone(), row.name()]).collect();
         let whole = PaperTable::new("comparison", format!("{}.", self.title()), self.table());
         let whole = PaperTable { grouped: true, ..whole.named(names, 2 + axes.len(), "") };
         let of_pair = |(other, beside): (&Named, &Beside)| {
@@ -264,7 +248,7 @@ const ABOUT: &str = "Accuracies are means over seeds, in percent; ± is one stan
                      sweep, in points, over the seeds that both have; there is none where the two may not be compared. \
                      Verdicts are on dev, on the same sentences, and need the stored predictions.";
 
-/// What lies beside the page.
+/// The other files of the report.
 const FILES: [&str; 4] = [
     "`results.csv`: one row per sweep, cell, epoch and task, for pandas and R; `sweep` has the names above.",
     "`results.parquet`: the same with types.",
@@ -272,18 +256,12 @@ const FILES: [&str; 4] = [
     "`figures/`: the figure as SVG and, where this program draws them, as PDF.",
 ];
 
-/// What a sweep is, in a line.
-fn about(one: &Named) -> String {
-    let (progress, encoders) = (words::progress(&one.study), encoders(&one.study));
-    format!("**{}**: {progress}. Encoder {encoders}; {}.", one.name, makers(&one.study))
-}
-
 /// The encoders of a sweep's cells.
 fn encoders(study: &Study) -> String {
     listed(&distinct(study.cells.iter().map(|view| view.cell.settings.encoder.name.to_string())))
 }
 
-/// Who computed a sweep.
+/// The backends, devices and code that computed a sweep.
 fn makers(study: &Study) -> String {
     let makers = study.makers();
     let of = |get: fn(&frostline_record::MadeBy) -> String| -> String {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use frostline_score::MeanStd;
 
-use super::key::{Key, key};
+use super::key::{RowKey, row_key};
 use super::{Beside, Named, judged};
 use crate::study::{CellView, distinct};
 use crate::table::{Quantity, Table};
 
 /// The axes of all sweeps besides language, policy and seed.
-pub(super) fn axes(sweeps: &[Named]) -> Vec<&str> {
+pub(super) fn shared_axes(sweeps: &[Named]) -> Vec<&str> {
     distinct(sweeps.iter().flat_map(|one| one.study.axes()))
 }
 
@@ -18,10 +18,10 @@ pub(super) fn axes(sweeps: &[Named]) -> Vec<&str> {
 fn of_seeds(
     one: &Named,
     axes: &[&str],
-    row: &Key,
+    row: &RowKey,
     get: impl Fn(&CellView) -> Option<f64>,
 ) -> BTreeMap<u64, f64> {
-    let members = one.study.cells.iter().filter(|view| key(one, view, axes) == *row);
+    let members = one.study.cells.iter().filter(|view| row_key(one, view, axes) == *row);
     members.filter_map(|view| Some((view.cell.settings.seed, get(view)?))).collect()
 }
 
@@ -38,8 +38,8 @@ fn train_s(view: &CellView) -> Option<f64> {
 }
 
 /// The rows of all sweeps, by language.
-pub(super) fn rows(sweeps: &[Named], axes: &[&str]) -> Vec<Key> {
-    let keys = |one: &Named| one.study.cells.iter().map(|view| key(one, view, axes)).collect::<Vec<_>>();
+pub(super) fn row_keys(sweeps: &[Named], axes: &[&str]) -> Vec<RowKey> {
+    let keys = |one: &Named| one.study.cells.iter().map(|view| row_key(one, view, axes)).collect::<Vec<_>>();
     let mut rows = distinct(sweeps.iter().flat_map(keys));
     let langs = distinct(rows.iter().map(|row| row.lang.clone()));
     rows.sort_by_key(|row| langs.iter().position(|lang| *lang == row.lang));
@@ -47,15 +47,15 @@ pub(super) fn rows(sweeps: &[Named], axes: &[&str]) -> Vec<Key> {
 }
 
 /// A sweep's mean accuracy on dev of a row.
-pub(super) fn dev(one: &Named, axes: &[&str], row: &Key) -> Option<MeanStd> {
+pub(super) fn dev_accuracy(one: &Named, axes: &[&str], row: &RowKey) -> Option<MeanStd> {
     mean(of_seeds(one, axes, row, accuracy("dev")))
 }
 
-/// The table of sweeps; `beside` says of each but the first how it differs from that one.
-pub(super) fn of(sweeps: &[Named], axes: &[&str], beside: &[Beside]) -> Table {
-    let mut columns = Key::columns(axes, |row: &Key| row);
+/// The table of sweeps; `beside` has the comparison of each but the first.
+pub(super) fn build_table(sweeps: &[Named], axes: &[&str], beside: &[Beside]) -> Table {
+    let mut columns = RowKey::columns(axes, |row: &RowKey| row);
     for (at, one) in sweeps.iter().enumerate() {
-        let spread = move |row: &Key, split| mean(of_seeds(one, axes, row, accuracy(split)));
+        let spread = move |row: &RowKey, split| mean(of_seeds(one, axes, row, accuracy(split)));
         columns = columns
             .column(format!("{}: dev", one.name), Quantity::Percent(2), move |row| spread(row, "dev"))
             .ranked(2, format!("{}: test", one.name), Quantity::Percent(2), move |row| spread(row, "test"));
@@ -64,7 +64,7 @@ pub(super) fn of(sweeps: &[Named], axes: &[&str], beside: &[Beside]) -> Table {
             columns = columns.optional(
                 format!("{} − {}", one.name, first.name),
                 Quantity::Change(2),
-                move |row: &Key| {
+                move |row: &RowKey| {
                     let ours = of_seeds(one, axes, row, accuracy("dev"));
                     let theirs = of_seeds(first, axes, row, accuracy("dev"));
                     let pairs =
@@ -72,9 +72,10 @@ pub(super) fn of(sweeps: &[Named], axes: &[&str], beside: &[Beside]) -> Table {
                     mean(pairs.collect()).filter(|_| beside.unlike.allows(&row.lang))
                 },
             );
-            columns = columns.optional(format!("{}: verdict", one.name), Quantity::Text, move |row: &Key| {
-                judged::on_dev(&beside.judged, row)
-            });
+            columns =
+                columns.optional(format!("{}: verdict", one.name), Quantity::Text, move |row: &RowKey| {
+                    judged::dev_verdict(&beside.judged, row)
+                });
         }
         columns = columns
             .ranked(3, format!("{}: training", one.name), Quantity::Fine("s"), move |row| {
@@ -85,5 +86,5 @@ pub(super) fn of(sweeps: &[Named], axes: &[&str], beside: &[Beside]) -> Table {
                 of_seeds(one, axes, row, accuracy("dev")).len()
             });
     }
-    columns.table(rows(sweeps, axes))
+    columns.table(row_keys(sweeps, axes))
 }

@@ -136,7 +136,7 @@ fn scored_data(first: &Named, other: &Named) -> BTreeMap<String, String> {
             let scored = view.done().and_then(|done| done.score("dev"));
             words.entry(view.cell.settings.seed).or_default().extend(scored.map(|score| score.words));
         }
-        // A seed that has no results yet says nothing.
+        // A seed without results is ignored.
         words.retain(|_, found| !found.is_empty());
         let done: Vec<_> = cells.filter_map(|view| view.done()).collect();
         let tasks: BTreeSet<(String, Vec<String>)> = done
@@ -168,7 +168,7 @@ fn scored_data(first: &Named, other: &Named) -> BTreeMap<String, String> {
     found
 }
 
-/// Settings that differ, besides those of the encoder and what rows or seeds differ in.
+/// Settings that differ, without the encoder's and those that distinguish rows or seeds.
 fn settings(first: &Named, other: &Named) -> Vec<String> {
     let axes: Vec<&str> = [first, other].into_iter().flat_map(|one| one.study.axes()).collect();
     let of_rows = |path: &str| {
@@ -223,7 +223,7 @@ fn seeds(first: &Named, other: &Named) -> Option<String> {
     let (ours, theirs) = (of(first), of(other));
     (ours != theirs).then(|| {
         format!(
-            "means are over other seeds ({} and {}); differences are over those of both",
+            "means are over other seeds ({} and {}); differences are over the seeds of both",
             joined(&ours),
             joined(&theirs)
         )

@@ -1,6 +1,6 @@
-//! What `tables.tex` and `results.tex` say at their top, and the commands of LaTeX that they define.
+//! The heads of `tables.tex` and `results.tex`, and the commands of LaTeX that they define.
 
-/// Who wrote a file.
+/// The program that wrote a file.
 pub(super) const MADE: &str = "Made by Frostline: `frostline report` writes it again.";
 
 /// How to use `tables.tex`.

@@ -4,15 +4,15 @@
 mod commands;
 mod results;
 
-use crate::facts::{self, StudyRow, View};
-use crate::front::{Topics, stages_table};
+use crate::document::stages_table;
+use crate::facts::{self, View};
 use crate::render::escape::line;
 use crate::render::latex;
 use crate::study::verdicts::points;
 use crate::study::words::SYNTHETIC_SHORT;
 use crate::study::{Group, Study};
 use crate::table::PaperTable;
-use crate::topic::TopicTable;
+use crate::topic::{TopicTable, Topics};
 
 use commands::{MADE, SAME, TABLE, TABLES, UNICODE};
 
@@ -20,43 +20,27 @@ use commands::{MADE, SAME, TABLE, TABLES, UNICODE};
 pub(crate) type PaperFile = (&'static str, &'static str, String);
 
 /// The files of a study.
-pub(crate) fn files(study: &Study, topics: &Topics) -> [PaperFile; 2] {
-    let mut tables = vec![main_table(study, caption(study))];
+pub(crate) fn write_files(study: &Study, topics: &Topics) -> [PaperFile; 2] {
+    let mut tables = vec![facts::paper_table(study, View::Paper, "results", caption(study))];
     tables.extend(stages(study));
     tables.extend(topics.iter().flat_map(|topic| topic.tables(study)).filter_map(TopicTable::paper));
-    of_tables(&study.sweep.plan.name, study.synthetic(), &tables)
-}
-
-/// The main table: each policy in each language. Both files are made from it.
-fn main_table(study: &Study, caption: String) -> PaperTable {
-    let name = |row: &StudyRow<'_>| {
-        let first = match row {
-            StudyRow::Policy(group) => &group.policy,
-            StudyRow::Baseline(one) => &one.baseline,
-        };
-        let parts = [first].into_iter().chain(row.extras()).map(String::as_str);
-        [row.lang().to_string(), parts.collect::<Vec<_>>().join("/")]
-    };
-    let below = facts::baselines_below(study, None);
-    let names = facts::rows(study, &below).iter().map(name).collect();
-    let table = PaperTable::new("results", caption, facts::table(study, View::Paper, None));
-    PaperTable { grouped: true, ..table.named(names, 2 + study.axes().len(), "") }
+    write_tables(&study.sweep.plan.name, study.synthetic(), &tables)
 }
 
 /// The files that hold these tables, of a sweep or of several with this name.
-pub(crate) fn of_tables(name: &str, synthetic: bool, tables: &[PaperTable]) -> [PaperFile; 2] {
+pub(crate) fn write_tables(name: &str, synthetic: bool, tables: &[PaperTable]) -> [PaperFile; 2] {
     let results = results::definitions(tables);
     let digest = frostline_record::sha256(results.as_bytes())[..16].to_string();
     [
         (
             "tables.tex",
-            "tables for LaTeX; its first lines say how to use it.",
+            "tables for LaTeX; its first lines explain how to use it.",
             tables_file(name, synthetic, tables, &digest),
         ),
         (
             "results.tex",
             "every number of these tables as a command of LaTeX, so that a text never disagrees with its table.",
-            results::file(name, synthetic, &results, &digest),
+            results::write_file(name, synthetic, &results, &digest),
         ),
     ]
 }

@@ -10,7 +10,7 @@ use crate::render::latex::{key, value};
 use crate::table::{PaperTable, Quantity, Value};
 
 /// `results.tex`, with these definitions.
-pub(super) fn file(name: &str, synthetic: bool, definitions: &str, digest: &str) -> String {
+pub(super) fn write_file(name: &str, synthetic: bool, definitions: &str, digest: &str) -> String {
     let synthetic =
         if synthetic { "% Synthetic data: its sentences are made up by a program.\n" } else { "" };
     format!(
@@ -26,7 +26,7 @@ pub(super) fn definitions(tables: &[PaperTable]) -> String {
     for table in tables {
         for (row, [first, second]) in table.table.rows.iter().zip(&table.names) {
             for (found, head) in row.iter().zip(&table.table.heads).skip(table.keys) {
-                for (part, text) in parts(found, head.unit) {
+                for (part, text) in named_parts(found, head.unit) {
                     let column = format!("{}{}{part}", table.prefix, kebab(&head.name));
                     let name = [first, second, &column].map(|part| format!("{{{}}}", key(part))).concat();
                     let numbered =
@@ -44,7 +44,7 @@ pub(super) fn definitions(tables: &[PaperTable]) -> String {
 }
 
 /// A value as its table shows it, and where it has parts each of them, with the end of its name.
-fn parts(found: &Value, unit: Quantity) -> Vec<(&'static str, String)> {
+fn named_parts(found: &Value, unit: Quantity) -> Vec<(&'static str, String)> {
     let number = |number: f64| value(&Value::Number(number), unit);
     let whole = ("", value(found, unit));
     match found {

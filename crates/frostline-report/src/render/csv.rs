@@ -1,32 +1,37 @@
-//! Sheets as CSV, for programs: values are neither rounded nor grouped, shares are fractions of 1, and an empty
+//! Tables as CSV, for programs: values are neither rounded nor grouped, shares are fractions of 1, and an empty
 //! field means that there is no such value.
 
-use crate::sheet::{Sheet, Values};
+use crate::table::{Quantity, Table, Value};
 
-/// A sheet with a line of names. A number has a point or an exponent, so that readers give its column the right type.
-pub(crate) fn sheet(sheet: &Sheet) -> String {
-    fn shown<T>(value: Option<&T>, show: impl Fn(&T) -> String) -> String {
-        value.map_or_else(String::new, show)
-    }
-    let mut text = line(sheet.columns.iter().map(|column| column.name.clone()));
-    for row in 0..sheet.rows {
-        text += &line(sheet.columns.iter().map(|column| match &column.values {
-            Values::Text(values) => shown(values[row].as_ref(), String::clone),
-            Values::Whole(values) => shown(values[row].as_ref(), ToString::to_string),
-            Values::Real(values) => shown(values[row].as_ref(), |real| format!("{real:?}")),
-            Values::Truth(values) => shown(values[row].as_ref(), ToString::to_string),
-        }));
+/// A table with a line of names. A number has a point or an exponent, so that readers give its column the right type.
+pub(crate) fn write_table(table: &Table) -> String {
+    let mut text = csv_line(table.heads.iter().map(|head| head.name.clone()));
+    for row in &table.rows {
+        text += &csv_line(row.iter().zip(&table.heads).map(|(value, head)| csv_field(value, head.unit)));
     }
     text
 }
 
-/// One line, quoted as RFC 4180 says.
-fn line(fields: impl Iterator<Item = String>) -> String {
-    let quoted: Vec<String> = fields.map(|field| quote(&field)).collect();
+fn csv_field(value: &Value, unit: Quantity) -> String {
+    let shown = match unit {
+        Quantity::Text | Quantity::Truth => match value {
+            Value::Text(text) => Some(text.clone()),
+            Value::Truth(truth) => Some(truth.to_string()),
+            _ => None,
+        },
+        Quantity::Count => value.as_whole().map(|whole| whole.to_string()),
+        _ => value.as_real().map(|real| format!("{real:?}")),
+    };
+    shown.unwrap_or_default()
+}
+
+/// One line, quoted as in RFC 4180.
+fn csv_line(fields: impl Iterator<Item = String>) -> String {
+    let quoted: Vec<String> = fields.map(|field| quote_field(&field)).collect();
     format!("{}\n", quoted.join(","))
 }
 
-fn quote(field: &str) -> String {
+fn quote_field(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
@@ -41,6 +46,6 @@ mod tests {
     #[test]
     fn fields_that_need_quotes_get_them() {
         let fields = ["a", "b,c", "say \"no\"", "two\nlines"].map(String::from);
-        assert_eq!(line(fields.into_iter()), "a,\"b,c\",\"say \"\"no\"\"\",\"two\nlines\"\n");
+        assert_eq!(csv_line(fields.into_iter()), "a,\"b,c\",\"say \"\"no\"\"\",\"two\nlines\"\n");
     }
 }

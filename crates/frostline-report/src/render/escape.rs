@@ -80,7 +80,6 @@ mod tests {
 
     use super::*;
     use crate::render::{csv, markdown as pages, terminal};
-    use crate::sheet::Fields;
     use crate::table::{Columns, Quantity, Table};
 
     /// Text as an attacker would write it.
@@ -134,8 +133,8 @@ mod tests {
         #[test]
         fn no_output_contains_what_acts(texts in proptest::collection::vec([hostile(), hostile()], 1..4)) {
             let found = table(&texts);
-            let markdown = pages::table(&found);
-            let shown = terminal::table(&found, 10_000);
+            let markdown = pages::write_table(&found);
+            let shown = terminal::write_table(&found, 10_000);
             prop_assert!(!markdown.contains(acts) && !shown.contains(acts));
             // As many lines as rows, heads and rule; as many cells as columns.
             prop_assert_eq!(markdown.lines().count(), texts.len() + 2);
@@ -148,10 +147,7 @@ mod tests {
 
         #[test]
         fn csv_reads_back(texts in proptest::collection::vec([hostile(), hostile()], 1..4)) {
-            let columns = Fields::new()
-                .text("One", |row: &[String; 2]| Some(row[0].clone()))
-                .text("Two", |row: &[String; 2]| Some(row[1].clone()));
-            let text = csv::sheet(&columns.sheet(&texts));
+            let text = csv::write_table(&table(&texts));
             let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
             let mut signs = text.chars().peekable();
             while let Some(c) = signs.next() {

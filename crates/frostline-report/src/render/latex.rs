@@ -78,8 +78,8 @@ pub(crate) fn math(number: &str) -> String {
     format!("\\ensuremath{{{out}}}")
 }
 
-/// A table with rules of booktabs; columns without any value are omitted. With `grouped` a rule stands where the first
-/// column changes, which is shown once. `note` stands below.
+/// A table with rules of booktabs; columns without any value are omitted. With `grouped` there is a rule wherever the first
+/// column changes, which is shown once. `note` is a last row.
 pub(crate) fn tabular(table: &Table, grouped: bool, note: Option<&str>) -> String {
     let columns = table.filled();
     let align = |&at: &usize| if table.heads[at].unit.is_text() { 'l' } else { 'r' };

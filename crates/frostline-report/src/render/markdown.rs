@@ -1,32 +1,63 @@
 //! Pages as Markdown.
 
+use crate::document::{CHECK_FIRST, Document, FINDINGS, ShownIn};
 use crate::page::{Block, Item, Page};
 use crate::render::escape;
 use crate::render::text::{cells, pad, widths};
+use crate::study::words::SYNTHETIC;
 use crate::table::Table;
 
 /// A page, its blocks apart by a blank line.
-pub(crate) fn page(page: &Page) -> String {
-    let blocks: Vec<String> = page.blocks.iter().map(block).collect();
+pub(crate) fn write_page(page: &Page) -> String {
+    let blocks: Vec<String> = page.blocks.iter().map(write_block).collect();
     blocks.join("\n\n") + "\n"
 }
 
-fn block(block: &Block) -> String {
+/// A document: its opening, then the chapters that are shown in text.
+pub(crate) fn write_document(document: &Document<'_>) -> String {
+    let mut whole = Page::default();
+    whole.section(1, format!("{}: {}", document.kind, document.name));
+    if document.is_synthetic {
+        whole.quote(format!("**{SYNTHETIC}**"));
+    }
+    if !document.about.is_empty() {
+        whole.paragraph(document.about.as_str());
+    }
+    whole.paragraph(document.asked.as_str());
+    if let Some((summary, lines)) = &document.warnings {
+        whole.section(2, CHECK_FIRST);
+        whole.paragraph(summary.as_str());
+        whole.items(lines.iter().cloned());
+    }
+    if !document.findings.is_empty() {
+        whole.section(2, FINDINGS);
+        whole.items(document.findings.iter().chain(&document.more).cloned());
+    }
+    whole.section(2, "Data");
+    whole.table(document.data.clone());
+    for chapter in document.chapters.iter().filter(|chapter| chapter.shown != ShownIn::PageOnly) {
+        whole.section(2, chapter.title.as_str());
+        whole.blocks.extend(chapter.page.blocks.iter().cloned());
+    }
+    write_page(&whole)
+}
+
+fn write_block(block: &Block) -> String {
     match block {
         Block::Heading(level, title) => format!("{} {}", "#".repeat(*level), one_line(title)),
         Block::Paragraph(text) => escape::markdown(text),
         Block::Quote(text) => format!("> {}", escape::markdown(text)),
-        Block::List(items) => items.iter().map(item).collect::<Vec<_>>().join("\n"),
-        Block::Table(table) => self::table(table).trim_end().into(),
+        Block::List(items) => items.iter().map(write_item).collect::<Vec<_>>().join("\n"),
+        Block::Table(table) => write_table(table).trim_end().into(),
         Block::Figure { path, title } => format!("![{}]({path})", one_line(title)),
         Block::Code(language, text) => {
-            let fence = fence(text);
+            let fence = fence_around(text);
             format!("{fence}{language}\n{}\n{fence}", escape::visible(text.trim_end()))
         }
     }
 }
 
-fn item(item: &Item) -> String {
+fn write_item(item: &Item) -> String {
     let nested = item.items.iter().map(|item| format!("\n  - {}", escape::markdown(item)));
     format!("- {}{}", escape::markdown(&item.text), nested.collect::<String>())
 }
@@ -36,29 +67,29 @@ fn one_line(text: &str) -> String {
 }
 
 /// A fence that is longer than any in the text.
-fn fence(text: &str) -> String {
+fn fence_around(text: &str) -> String {
     let longest = text.split(|sign| sign != '`').map(str::len).max().unwrap_or(0);
     "`".repeat((longest + 1).max(3))
 }
 
 /// A table, padded so that the raw text reads well too. Columns without any value are omitted.
-pub(crate) fn table(table: &Table) -> String {
+pub(crate) fn write_table(table: &Table) -> String {
     let shown = table.filled();
     let (heads, rows) = cells(table, escape::markdown_cell);
     let widths = widths(&heads, &rows);
     let is_right = |at: usize| !table.heads[at].unit.is_text();
-    let mut text = line(&shown, |at| pad(&heads[at], widths[at], is_right(at)));
-    text += &line(&shown, |at| {
+    let mut text = table_line(&shown, |at| pad(&heads[at], widths[at], is_right(at)));
+    text += &table_line(&shown, |at| {
         let dashes = "-".repeat(widths[at].max(2) - 1);
         if is_right(at) { format!("{dashes}:") } else { format!("{dashes}-") }
     });
     for row in &rows {
-        text += &line(&shown, |at| pad(&row[at], widths[at], is_right(at)));
+        text += &table_line(&shown, |at| pad(&row[at], widths[at], is_right(at)));
     }
     text
 }
 
-fn line(shown: &[usize], cell: impl Fn(usize) -> String) -> String {
+fn table_line(shown: &[usize], cell: impl Fn(usize) -> String) -> String {
     let cells: Vec<String> = shown.iter().map(|&at| cell(at)).collect();
     format!("| {} |\n", cells.join(" | "))
 }
@@ -76,7 +107,7 @@ mod tests {
             .optional("Test", Quantity::Percent(1), |_| Value::Missing);
         let found = columns.table([("none", 0.964), ("a|b", 0.091)]);
         assert_eq!(
-            table(&found),
+            write_table(&found),
             "| Policy | Accuracy % |\n| ------ | ---------: |\n| none   |       96.4 |\n| a\\|b   |        9.1 |\n"
         );
     }
@@ -84,7 +115,7 @@ mod tests {
     #[test]
     fn a_bar_in_a_head_makes_no_column() {
         let found = Columns::default().column("NN|UTR", Quantity::Text, |row: &u64| *row).table([1]);
-        assert_eq!(table(&found), "| NN\\|UTR |\n| ------- |\n| 1       |\n");
+        assert_eq!(write_table(&found), "| NN\\|UTR |\n| ------- |\n| 1       |\n");
     }
 
     #[test]
@@ -94,6 +125,6 @@ mod tests {
         found.item("one");
         found.item_with("two", vec!["below".into()]);
         found.paragraph("Words.");
-        assert_eq!(page(&found), "## Title\n\n- one\n- two\n  - below\n\nWords.\n");
+        assert_eq!(write_page(&found), "## Title\n\n- one\n- two\n  - below\n\nWords.\n");
     }
 }

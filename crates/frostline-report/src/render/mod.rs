@@ -6,13 +6,12 @@
 //! returns text, independent of topics. The format of a value is determined by its `Quantity`, only in
 //! `render/text.rs`. Text in a page may carry the inline marks of Markdown (code, strong, emphasis, links), which
 //! another format translates. `report.rs` says which files a report consists of. The rows of `results.csv` and
-//! `results.parquet` are one `Sheet` (`sheet.rs`), described by the columns in `results/`; `paper/` is what LaTeX
+//! `results.parquet` are one `Table`, described by the columns in `results/`; `paper/` is what LaTeX
 //! gets. PDF needs the feature `pdf`.
 
 pub(crate) mod csv;
 pub(crate) mod escape;
 pub(crate) mod html;
-pub(crate) mod json;
 pub(crate) mod latex;
 pub(crate) mod markdown;
 pub(crate) mod parquet;

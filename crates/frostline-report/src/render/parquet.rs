@@ -1,4 +1,4 @@
-//! Sheets as Parquet: one row group, uncompressed, every column optional. Only the format's own writer of columns is used,
+//! Tables as Parquet: one row group, uncompressed, every column optional. Only the format's own writer of columns is used,
 //! so that Arrow is not compiled.
 
 use std::sync::Arc;
@@ -10,56 +10,62 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use crate::sheet::{Sheet, SheetColumn, Values};
+use crate::table::{Head, Quantity, Table, Value};
 
-/// A sheet as the bytes of a file.
+/// A table as the bytes of a file.
 ///
 /// # Panics
-/// Never: memory takes all that is written, and every column has the type that the schema says.
-pub(crate) fn sheet(sheet: &Sheet) -> Vec<u8> {
-    write(sheet).expect("columns of the types that the schema says, written to memory")
+/// Never: memory takes all that is written, and every column has the type in the schema.
+pub(crate) fn write_table(table: &Table) -> Vec<u8> {
+    write_columns(table).expect("columns of the types that the schema says, written to memory")
 }
 
-fn write(sheet: &Sheet) -> Result<Vec<u8>, ParquetError> {
-    let fields = sheet.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+fn write_columns(table: &Table) -> Result<Vec<u8>, ParquetError> {
+    let fields = table.heads.iter().map(field).collect::<Result<Vec<_>, _>>()?;
     let schema = Arc::new(Type::group_type_builder("results").with_fields(fields).build()?);
     let properties = WriterProperties::builder().set_created_by("frostline".into()).build();
     let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     let mut group = file.next_row_group()?;
-    for column in &sheet.columns {
+    for (at, head) in table.heads.iter().enumerate() {
         let Some(to) = group.next_column()? else { break };
-        match &column.values {
-            Values::Text(values) => {
-                put::<ByteArrayType, _>(to, values, |text| ByteArray::from(text.as_str()))
-            }
-            Values::Whole(values) => put::<Int64Type, _>(to, values, |&whole| whole),
-            Values::Real(values) => put::<DoubleType, _>(to, values, |&real| real),
-            Values::Truth(values) => put::<BoolType, _>(to, values, |&truth| truth),
+        let values = table.rows.iter().map(|row| &row[at]);
+        match head.unit {
+            Quantity::Text => write_column::<ByteArrayType>(to, values, |value| match value {
+                Value::Text(text) => Some(ByteArray::from(text.as_str())),
+                _ => None,
+            }),
+            Quantity::Truth => write_column::<BoolType>(to, values, |value| match value {
+                Value::Truth(truth) => Some(*truth),
+                _ => None,
+            }),
+            Quantity::Count => write_column::<Int64Type>(to, values, Value::as_whole),
+            _ => write_column::<DoubleType>(to, values, Value::as_real),
         }?;
     }
     group.close()?;
     file.into_inner()
 }
 
-fn field(column: &SheetColumn) -> Result<Arc<Type>, ParquetError> {
-    let (physical, logical) = match column.values {
-        Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Values::Whole(_) => (Physical::INT64, None),
-        Values::Real(_) => (Physical::DOUBLE, None),
-        Values::Truth(_) => (Physical::BOOLEAN, None),
+fn field(head: &Head) -> Result<Arc<Type>, ParquetError> {
+    let (physical, logical) = match head.unit {
+        Quantity::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Quantity::Truth => (Physical::BOOLEAN, None),
+        Quantity::Count => (Physical::INT64, None),
+        _ => (Physical::DOUBLE, None),
     };
-    let field = Type::primitive_type_builder(&column.name, physical).with_repetition(Repetition::OPTIONAL);
+    let field = Type::primitive_type_builder(&head.name, physical).with_repetition(Repetition::OPTIONAL);
     Ok(Arc::new(field.with_logical_type(logical).build()?))
 }
 
 /// Writes a column: its values without those that are missing, and for each row whether it has one.
-fn put<T: DataType, V>(
+fn write_column<'v, T: DataType>(
     mut to: SerializedColumnWriter<'_>,
-    values: &[Option<V>],
-    stored: impl Fn(&V) -> T::T,
+    values: impl Iterator<Item = &'v Value>,
+    stored: impl Fn(&Value) -> Option<T::T>,
 ) -> Result<(), ParquetError> {
-    let present: Vec<T::T> = values.iter().flatten().map(stored).collect();
+    let values: Vec<Option<T::T>> = values.map(stored).collect();
     let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+    let present: Vec<T::T> = values.into_iter().flatten().collect();
     to.typed::<T>().write_batch(&present, Some(&levels), None)?;
     to.close()
 }
@@ -72,7 +78,7 @@ mod tests {
 
     use super::*;
     use crate::render::csv;
-    use crate::sheet::Fields;
+    use crate::table::Columns;
 
     /// A row with words, a whole number, a number, and yes or no; all may be missing.
     type Row = (Option<&'static str>, Option<i64>, Option<f64>, Option<bool>);
@@ -84,18 +90,18 @@ mod tests {
         (Some("none"), Some(i64::MAX), Some(f64::NAN), None),
     ];
 
-    fn found(rows: &[Row]) -> Sheet {
-        let fields = Fields::new()
-            .text("words", |row: &Row| row.0)
-            .whole("count", |row| row.1)
-            .real("share", |row| row.2)
-            .truth("is_good", |row| row.3);
-        fields.sheet(rows)
+    fn found(rows: &[Row]) -> Table {
+        let columns = Columns::default()
+            .column("words", Quantity::Text, |row: &Row| row.0)
+            .column("count", Quantity::Count, |row| row.1)
+            .column("share", Quantity::Exact, |row| row.2)
+            .column("is_good", Quantity::Truth, |row| row.3);
+        columns.table(rows.iter().copied())
     }
 
     #[test]
     fn what_is_written_reads_back_with_its_types() {
-        let bytes = sheet(&found(&ROWS));
+        let bytes = write_table(&found(&ROWS));
         let reader = SerializedFileReader::new(Bytes::from(bytes.clone())).expect("Parquet");
         let kinds: Vec<Physical> = reader
             .metadata()
@@ -120,20 +126,20 @@ mod tests {
             ]
         };
         assert_eq!(rows, ROWS.iter().map(expected).collect::<Vec<_>>());
-        assert_eq!(bytes, sheet(&found(&ROWS)), "the same bytes again");
+        assert_eq!(bytes, write_table(&found(&ROWS)), "the same bytes again");
     }
 
     #[test]
-    fn a_sheet_without_rows_has_its_columns() {
-        let reader = SerializedFileReader::new(Bytes::from(sheet(&found(&[])))).expect("Parquet");
+    fn a_table_without_rows_has_its_columns() {
+        let reader = SerializedFileReader::new(Bytes::from(write_table(&found(&[])))).expect("Parquet");
         assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
         assert_eq!(reader.metadata().file_metadata().schema_descr().num_columns(), 4);
     }
 
     #[test]
-    fn the_same_sheet_as_csv() {
+    fn the_same_table_as_csv() {
         assert_eq!(
-            csv::sheet(&found(&ROWS)),
+            csv::write_table(&found(&ROWS)),
             "words,count,share,is_good\nnan,-9223372036854775808,0.1,true\n,,,\n\"a,\"\"ü\"\"\n\",0,-0.0,false\n\
              none,9223372036854775807,,\n"
         );

@@ -5,12 +5,12 @@ use crate::render::text::{cells, pad, widths};
 use crate::table::Table;
 
 /// A table for a terminal of this many columns. It does not wrap: the least important columns are omitted.
-pub(crate) fn table(table: &Table, width: usize) -> String {
-    aligned(table, &[], width)
+pub(crate) fn write_table(table: &Table, width: usize) -> String {
+    write_aligned(table, &[], width)
 }
 
-/// The same with columns as wide as in those of some tables that have the same columns, so that all omit the same ones.
-pub(crate) fn aligned(table: &Table, others: &[&Table], width: usize) -> String {
+/// The same with columns as wide as in other tables of the same columns, so that all omit the same ones.
+pub(crate) fn write_aligned(table: &Table, others: &[&Table], width: usize) -> String {
     let (heads, rows) = cells(table, escape::line);
     let all = others.iter().filter(|other| other.has_columns_of(table));
     let widths = all.fold(widths(&heads, &rows), |widest, other| {
@@ -50,8 +50,8 @@ mod tests {
             .ranked(1, "Accuracy", Quantity::Number(1, ""), |row| row.1)
             .ranked(2, "Speed", Quantity::Number(1, ""), |row| row.2);
         let found = columns.table([("none", 96.4, 7.4), ("all", 9.1, 11.2)]);
-        assert!(table(&found, 23).starts_with("Policy  Accuracy  Speed\n"));
-        assert!(table(&found, 22).starts_with("Policy  Accuracy\n"));
-        assert!(table(&found, 1).starts_with("Policy\n"));
+        assert!(write_table(&found, 23).starts_with("Policy  Accuracy  Speed\n"));
+        assert!(write_table(&found, 22).starts_with("Policy  Accuracy\n"));
+        assert!(write_table(&found, 1).starts_with("Policy\n"));
     }
 }

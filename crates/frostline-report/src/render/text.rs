@@ -79,7 +79,7 @@ fn number(value: f64, unit: Quantity) -> String {
         Quantity::Signed(places) => signed(value, places),
         Quantity::Probability if value < 0.0001 => "< 0.0001".into(),
         Quantity::Probability => fixed(value, 4),
-        Quantity::Text | Quantity::Count => fixed(value, 2),
+        Quantity::Text | Quantity::Truth | Quantity::Count | Quantity::Exact => fixed(value, 2),
     }
 }
 

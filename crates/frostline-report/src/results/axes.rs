@@ -1,20 +1,21 @@
 //! The further axes of a grid as columns: `optimizer.lr` is `setting_optimizer_lr`. A column has the type of the axis's
 //! values.
 
-use toml::Value;
+use toml::Value as Setting;
 
 use super::rows::ResultRow;
-use crate::sheet::{Fields, Get};
 use crate::study::{Study, distinct};
+use crate::table::{Columns, Quantity, Value};
 
 /// A column for each axis of any of the studies.
-pub(super) fn fields<'a>(studies: &[&'a Study]) -> Fields<'a, ResultRow<'a>> {
+pub(super) fn columns<'a>(studies: &[&'a Study]) -> Columns<'a, ResultRow<'a>> {
     let mut names: Vec<String> = Vec::new();
     let paths = distinct(studies.iter().flat_map(|study| study.axes()));
-    paths.into_iter().fold(Fields::new(), |fields, path| {
+    paths.into_iter().fold(Columns::default(), |columns, path| {
         let name = unused(name(path), &names);
         names.push(name.clone());
-        fields.with(name, get(studies, path))
+        let unit = common_type(studies, path);
+        columns.column(name, unit, move |row| value(row.view.cell.settings.get(path)?, unit))
     })
 }
 
@@ -30,40 +31,31 @@ fn unused(name: String, names: &[String]) -> String {
     [name.clone()].into_iter().chain(more).find(|name| !names.contains(name)).unwrap_or_default()
 }
 
-/// The way to an axis's values in their common type; words if they have none.
-fn get<'a>(studies: &[&Study], path: &'a str) -> Get<'a, ResultRow<'a>> {
-    let values: Vec<Value> = studies
-        .iter()
-        .flat_map(|study| &study.cells)
-        .filter_map(|view| view.cell.settings.get(path))
-        .collect();
-    let all = |is: fn(&Value) -> bool| !values.is_empty() && values.iter().all(is);
-    let value = move |row: &ResultRow<'a>| row.view.cell.settings.get(path);
-    if all(Value::is_bool) {
-        Get::Truth(Box::new(move |row| value(row)?.as_bool()))
-    } else if all(Value::is_integer) {
-        Get::Whole(Box::new(move |row| value(row)?.as_integer()))
+/// The common type of an axis's values; words if they have none.
+fn common_type(studies: &[&Study], path: &str) -> Quantity {
+    let cells = studies.iter().flat_map(|study| &study.cells);
+    let values: Vec<Setting> = cells.filter_map(|view| view.cell.settings.get(path)).collect();
+    let all = |is: fn(&Setting) -> bool| !values.is_empty() && values.iter().all(is);
+    if all(Setting::is_bool) {
+        Quantity::Truth
+    } else if all(Setting::is_integer) {
+        Quantity::Count
     } else if all(|value| value.is_integer() || value.is_float()) {
-        Get::Real(Box::new(move |row| number(&value(row)?)))
+        Quantity::Exact
     } else {
-        Get::Text(Box::new(move |row| {
-            value(row).map(|value| words(&value)).filter(|words| !words.is_empty())
-        }))
+        Quantity::Text
     }
 }
 
-fn number(value: &Value) -> Option<f64> {
-    value
-        .as_float()
-        .or_else(|| value.as_integer().map(|whole| whole as f64))
-        .filter(|value| value.is_finite())
-}
-
-fn words(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+fn value(found: Setting, unit: Quantity) -> Option<Value> {
+    Some(match (unit, found) {
+        (Quantity::Truth, Setting::Boolean(truth)) => truth.into(),
+        (Quantity::Count | Quantity::Exact, Setting::Integer(whole)) => whole.into(),
+        (Quantity::Exact, Setting::Float(real)) => real.into(),
+        (_, Setting::String(text)) if text.is_empty() => return None,
+        (_, Setting::String(text)) => text.into(),
+        (_, other) => other.to_string().into(),
+    })
 }
 
 #[cfg(test)]

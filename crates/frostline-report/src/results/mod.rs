@@ -6,93 +6,96 @@ mod rows;
 
 use frostline_record::{Score, Timing};
 
-use crate::sheet::{Fields, Sheet};
 use crate::study::epochs::labels_sentences;
 use crate::study::{CellView, State, Study};
+use crate::table::{Columns, Quantity, Table};
 
-use rows::{Reached, ResultRow};
+use Quantity::{Count, Exact, Text, Truth};
+use rows::{ResultRow, TaskOfCell};
 
-/// Studies as one sheet, each with its name.
-pub(crate) fn sheet(studies: &[(&str, &Study)]) -> Sheet {
+/// Studies as one table, each with its name.
+pub(crate) fn build_table(studies: &[(&str, &Study)]) -> Table {
     let rows = studies.iter().flat_map(|&(name, study)| {
-        study.cells.iter().flat_map(move |view| rows::of(name, study.synthetic(), view))
+        study.cells.iter().flat_map(move |view| rows::rows_of_cell(name, study.synthetic(), view))
     });
     let rows: Vec<ResultRow<'_>> = rows.collect();
     let studies: Vec<&Study> = studies.iter().map(|(_, study)| *study).collect();
-    let fields = Fields::new()
-        .truth("synthetic", |row: &ResultRow<'_>| Some(row.synthetic))
-        .text("sweep", |row| Some(row.sweep));
+    let fields = Columns::default()
+        .column("synthetic", Truth, |row: &ResultRow<'_>| Some(row.synthetic))
+        .column("sweep", Text, |row| Some(row.sweep));
     let fields = fields
         .and(cell())
-        .and(axes::fields(&studies))
+        .and(axes::columns(&studies))
         .and(epoch())
         .and(of_split("dev"))
         .and(of_split("test"));
-    fields.and(whole_cell()).and(maker()).sheet(&rows)
+    fields.and(whole_cell()).and(maker()).table(rows)
 }
 
-/// What tells a cell from others, besides the further axes.
-fn cell<'a>() -> Fields<'a, ResultRow<'a>> {
-    Fields::new()
-        .text("cell_id", |row: &ResultRow<'a>| Some(row.view.cell.id.as_str()))
-        .text("status", |row| Some(row.view.state.name()))
-        .text("language", |row| Some(row.view.cell.settings.lang.to_string()))
-        .text("policy", |row| Some(row.view.cell.settings.policy.as_str()))
-        .whole("seed", |row| Some(row.view.cell.settings.seed))
-        .text("encoder", |row| Some(row.view.cell.settings.encoder.name.to_string()))
+/// The identity of a cell, without the further axes.
+fn cell<'a>() -> Columns<'a, ResultRow<'a>> {
+    Columns::default()
+        .column("cell_id", Text, |row: &ResultRow<'a>| Some(row.view.cell.id.as_str()))
+        .column("status", Text, |row| Some(row.view.state.name()))
+        .column("language", Text, |row| Some(row.view.cell.settings.lang.to_string()))
+        .column("policy", Text, |row| Some(row.view.cell.settings.policy.as_str()))
+        .column("seed", Count, |row| Some(row.view.cell.settings.seed))
+        .column("encoder", Text, |row| Some(row.view.cell.settings.encoder.name.to_string()))
 }
 
 /// An epoch of a task.
-fn epoch<'a>() -> Fields<'a, ResultRow<'a>> {
+fn epoch<'a>() -> Columns<'a, ResultRow<'a>> {
     let dev = |row: &ResultRow<'a>| Some(row.epoch?.score);
-    Fields::new()
-        .text("stage", |row: &ResultRow<'a>| Some(row.epoch?.stage.name.as_str()))
-        .whole("stage_number", |row| Some(row.epoch?.row.stage))
-        .text("stage_policy", |row| Some(row.epoch?.stage.policy.as_str()))
-        .text("task", |row| Some(row.reached?.task))
-        .truth("task_is_headline", |row| row.reached.map(|reached| reached.is_headline()))
-        .text("unit", |row| row.reached?.unit())
-        .whole("epoch", |row| Some(row.epoch?.row.epoch))
-        .whole("step", |row| Some(row.epoch?.row.step))
-        .truth("stage_selected", |row| Some(row.epoch?.row.epoch == row.epoch?.stage.selected_epoch))
-        .truth("selected", |row| Some(row.epoch?.row.epoch == row.reached?.done.result.last().selected_epoch))
-        .real("train_loss_nats", |row| Some(row.epoch?.row.train_loss_nats))
-        .real("dev_loss_nats", move |row| Some(dev(row)?.loss_nats))
-        .real("dev_accuracy", move |row| Some(dev(row)?.accuracy()))
-        .real("dev_study_accuracy", move |row| Some(dev(row)?.study_accuracy()))
-        .real("dev_macro_f1", |row| row.epoch?.row.dev_macro_f1().filter(|_| row.is_headline()))
-        .real("dev_entity_f1", move |row| Some(dev(row)?.entities?.f1()))
-        .real("dev_positive_f1", |row| {
+    Columns::default()
+        .column("stage", Text, |row: &ResultRow<'a>| Some(row.epoch?.stage.name.as_str()))
+        .column("stage_number", Count, |row| Some(row.epoch?.row.stage))
+        .column("stage_policy", Text, |row| Some(row.epoch?.stage.policy.as_str()))
+        .column("task", Text, |row| Some(row.reached?.task))
+        .column("task_is_headline", Truth, |row| row.reached.map(|reached| reached.is_headline()))
+        .column("unit", Text, |row| row.reached?.unit())
+        .column("epoch", Count, |row| Some(row.epoch?.row.epoch))
+        .column("step", Count, |row| Some(row.epoch?.row.step))
+        .column("stage_selected", Truth, |row| Some(row.epoch?.row.epoch == row.epoch?.stage.selected_epoch))
+        .column("selected", Truth, |row| {
+            Some(row.epoch?.row.epoch == row.reached?.done.result.last().selected_epoch)
+        })
+        .column("train_loss_nats", Exact, |row| Some(row.epoch?.row.train_loss_nats))
+        .column("dev_loss_nats", Exact, move |row| Some(dev(row)?.loss_nats))
+        .column("dev_accuracy", Exact, move |row| Some(dev(row)?.accuracy()))
+        .column("dev_study_accuracy", Exact, move |row| Some(dev(row)?.study_accuracy()))
+        .column("dev_macro_f1", Exact, |row| row.epoch?.row.dev_macro_f1().filter(|_| row.is_headline()))
+        .column("dev_entity_f1", Exact, move |row| Some(dev(row)?.entities?.f1()))
+        .column("dev_positive_f1", Exact, |row| {
             let labels_sentences = labels_sentences(row.reached?.done);
             row.epoch?.row.dev_positive_f1().filter(|_| row.is_headline() && labels_sentences)
         })
-        .whole("dev_correct", move |row| Some(dev(row)?.correct))
-        .whole("dev_total", move |row| Some(dev(row)?.words))
-        .real("epoch_train_s", |row| Some(row.epoch?.time?.train_ms / 1e3))
-        .real("epoch_eval_s", |row| Some(row.epoch?.time?.eval_ms / 1e3))
-        .whole("trainable_parameters", |row| Some(row.epoch?.row.trainable))
-        .whole("total_parameters", |row| Some(row.epoch?.stage.accounts.total))
+        .column("dev_correct", Count, move |row| Some(dev(row)?.correct))
+        .column("dev_total", Count, move |row| Some(dev(row)?.words))
+        .column("epoch_train_s", Exact, |row| Some(row.epoch?.time?.train_ms / 1e3))
+        .column("epoch_eval_s", Exact, |row| Some(row.epoch?.time?.eval_ms / 1e3))
+        .column("trainable_parameters", Count, |row| Some(row.epoch?.row.trainable))
+        .column("total_parameters", Count, |row| Some(row.epoch?.stage.accounts.total))
 }
 
 /// A task's scores on a split at the end of the cell.
-fn of_split<'a>(split: &'static str) -> Fields<'a, ResultRow<'a>> {
+fn of_split<'a>(split: &'static str) -> Columns<'a, ResultRow<'a>> {
     let score = move |row: &ResultRow<'a>| -> Option<&'a Score> { row.reached?.score(split) };
     let name = |what: &str| format!("final_{split}_{what}");
-    Fields::new()
-        .real(&name("accuracy"), move |row| Some(score(row)?.accuracy()))
-        .real(&name("study_accuracy"), move |row| Some(score(row)?.study_accuracy()))
-        .real(&name("entity_f1"), move |row| Some(score(row)?.entities?.f1()))
-        .real(&name("loss_nats"), move |row| Some(score(row)?.loss_nats))
-        .whole(&name("correct"), move |row| Some(score(row)?.correct))
-        .whole(&name("total"), move |row| Some(score(row)?.words))
-        .whole(&name("sentences"), move |row| Some(score(row)?.sentences))
-        .whole(&name("truncated"), move |row| Some(score(row)?.truncated))
-        .whole(&name("vanished"), move |row| Some(score(row)?.vanished))
-        .whole(&name("unseen"), move |row| Some(score(row)?.unseen))
+    Columns::default()
+        .column(name("accuracy"), Exact, move |row| Some(score(row)?.accuracy()))
+        .column(name("study_accuracy"), Exact, move |row| Some(score(row)?.study_accuracy()))
+        .column(name("entity_f1"), Exact, move |row| Some(score(row)?.entities?.f1()))
+        .column(name("loss_nats"), Exact, move |row| Some(score(row)?.loss_nats))
+        .column(name("correct"), Count, move |row| Some(score(row)?.correct))
+        .column(name("total"), Count, move |row| Some(score(row)?.words))
+        .column(name("sentences"), Count, move |row| Some(score(row)?.sentences))
+        .column(name("truncated"), Count, move |row| Some(score(row)?.truncated))
+        .column(name("vanished"), Count, move |row| Some(score(row)?.vanished))
+        .column(name("unseen"), Count, move |row| Some(score(row)?.unseen))
 }
 
 /// Times and costs of the whole cell, the same in all of its rows.
-fn whole_cell<'a>() -> Fields<'a, ResultRow<'a>> {
+fn whole_cell<'a>() -> Columns<'a, ResultRow<'a>> {
     let time =
         |get: fn(&Timing) -> f64| move |row: &ResultRow<'a>| row.reached?.done.timing.as_ref().map(get);
     // The memory of a worker whose steps are on a GPU is not the memory of its steps.
@@ -104,59 +107,63 @@ fn whole_cell<'a>() -> Fields<'a, ResultRow<'a>> {
     let cost = |row: &ResultRow<'a>| row.reached.map(|reached| &reached.done.result.cost);
     let prefix = |row: &ResultRow<'a>| row.reached?.done.timing.as_ref().map(|time| time.prefix);
     let train = |row: &ResultRow<'a>| row.reached.map(|reached| &reached.done.result.facts().train);
-    Fields::new()
-        .whole("cell_steps", |row: &ResultRow<'a>| Some(row.reached?.done.result.steps))
-        .real("cell_load_s", time(|time| time.load_ms / 1e3))
-        .real("cell_train_s", time(|time| time.train_ms / 1e3))
-        .real("cell_eval_s", time(|time| time.eval_ms / 1e3))
-        .real("cell_total_s", time(|time| time.total_ms / 1e3))
-        .real("cell_step_median_ms", time(|time| time.step_ms_median))
-        .real("cell_tokens_per_s", time(|time| time.tokens_per_s))
-        .real("cell_sentences_per_s", time(|time| time.samples_per_s))
-        .real("cell_steps_per_s", time(|time| time.steps_per_s))
-        .real("cell_peak_memory_mib", peak)
-        .real("cell_load_before", move |row| load(row)?.before)
-        .real("cell_load_stolen_share", move |row| load(row)?.stolen)
-        .real("cell_load_others_share", move |row| load(row)?.others)
-        .real("cell_processor_mhz", move |row| load(row)?.mhz)
-        .truth("cell_machine_busy", move |row| Some(load(row)?.is_busy()))
-        .real("cell_gflop_per_step", move |row| Some(cost(row)?.gflop_per_step))
-        .real("cell_predicted_speedup", move |row| Some(cost(row)?.predicted_speedup))
-        .real("cell_predicted_speedup_cached", move |row| Some(cost(row)?.predicted_speedup_cached))
-        .real("cell_predicted_step_ms", |row| row.reached?.done.timing.as_ref()?.predicted_step_ms)
-        .text("cell_prefix_state", move |row| Some(prefix(row)?.state.name()))
-        .whole("cell_prefix_blocks", move |row| Some(prefix(row)?.blocks))
-        .real("cell_prefix_s", move |row| Some(prefix(row)?.fill_ms / 1e3))
-        .whole("cell_learned_sentences", move |row| Some(train(row)?.sentences))
-        .whole("cell_learned_words", move |row| Some(train(row)?.words))
-        .whole("cell_learned_subwords", move |row| Some(train(row)?.subwords))
-        .whole("cell_stopped_early_after_epoch", |row| {
+    Columns::default()
+        .column("cell_steps", Count, |row: &ResultRow<'a>| Some(row.reached?.done.result.steps))
+        .column("cell_load_s", Exact, time(|time| time.load_ms / 1e3))
+        .column("cell_train_s", Exact, time(|time| time.train_ms / 1e3))
+        .column("cell_eval_s", Exact, time(|time| time.eval_ms / 1e3))
+        .column("cell_total_s", Exact, time(|time| time.total_ms / 1e3))
+        .column("cell_step_median_ms", Exact, time(|time| time.step_ms_median))
+        .column("cell_tokens_per_s", Exact, time(|time| time.tokens_per_s))
+        .column("cell_sentences_per_s", Exact, time(|time| time.samples_per_s))
+        .column("cell_steps_per_s", Exact, time(|time| time.steps_per_s))
+        .column("cell_peak_memory_mib", Exact, peak)
+        .column("cell_load_before", Exact, move |row| load(row)?.before)
+        .column("cell_load_stolen_share", Exact, move |row| load(row)?.stolen)
+        .column("cell_load_others_share", Exact, move |row| load(row)?.others)
+        .column("cell_processor_mhz", Exact, move |row| load(row)?.mhz)
+        .column("cell_machine_busy", Truth, move |row| Some(load(row)?.is_busy()))
+        .column("cell_gflop_per_step", Exact, move |row| Some(cost(row)?.gflop_per_step))
+        .column("cell_predicted_speedup", Exact, move |row| Some(cost(row)?.predicted_speedup))
+        .column("cell_predicted_speedup_cached", Exact, move |row| Some(cost(row)?.predicted_speedup_cached))
+        .column("cell_predicted_step_ms", Exact, |row| row.reached?.done.timing.as_ref()?.predicted_step_ms)
+        .column("cell_prefix_state", Text, move |row| Some(prefix(row)?.state.name()))
+        .column("cell_prefix_blocks", Count, move |row| Some(prefix(row)?.blocks))
+        .column("cell_prefix_s", Exact, move |row| Some(prefix(row)?.fill_ms / 1e3))
+        .column("cell_learned_sentences", Count, move |row| Some(train(row)?.sentences))
+        .column("cell_learned_words", Count, move |row| Some(train(row)?.words))
+        .column("cell_learned_subwords", Count, move |row| Some(train(row)?.subwords))
+        .column("cell_stopped_early_after_epoch", Count, |row| {
             row.reached?.done.result.stages.iter().filter_map(|stage| stage.stopped_early).next_back()
         })
-        .real("cell_learning_rate", |row| Some(row.view.cell.settings.optimizer.lr))
-        .text("cell_error", |row| match &row.view.state {
+        .column("cell_learning_rate", Exact, |row| Some(row.view.cell.settings.optimizer.lr))
+        .column("cell_error", Text, |row| match &row.view.state {
             State::Failed { error, .. } => Some(error.as_str()),
             _ => None,
         })
 }
 
-/// Who made the record, on what.
-fn maker<'a>() -> Fields<'a, ResultRow<'a>> {
+/// The program and machine that made the record.
+fn maker<'a>() -> Columns<'a, ResultRow<'a>> {
     let view = |row: &ResultRow<'a>| -> &'a CellView { row.view };
-    Fields::new()
-        .text("backend", move |row| Some(view(row).made_by()?.backend.as_str()))
-        .text("device", move |row| Some(view(row).made_by()?.device.as_str()))
-        .text("instruction_set", move |row| Some(view(row).made_by()?.isa.as_str()))
-        .whole("threads", move |row| Some(view(row).made_by()?.threads))
-        .text("node", move |row| Some(view(row).made_by()?.node.as_str()).filter(|node| !node.is_empty()))
-        .text("precision", move |row| Some(view(row).computed_in()?.name()))
-        .text("code", move |row| Some(view(row).made_by()?.code.as_str()))
-        .text("revision", move |row| Some(view(row).made_by()?.revision.as_str()).filter(|it| !it.is_empty()))
-        .text("frostline_version", move |row| Some(view(row).made_by()?.version.as_str()))
+    Columns::default()
+        .column("backend", Text, move |row| Some(view(row).made_by()?.backend.as_str()))
+        .column("device", Text, move |row| Some(view(row).made_by()?.device.as_str()))
+        .column("instruction_set", Text, move |row| Some(view(row).made_by()?.isa.as_str()))
+        .column("threads", Count, move |row| Some(view(row).made_by()?.threads))
+        .column("node", Text, move |row| {
+            Some(view(row).made_by()?.node.as_str()).filter(|node| !node.is_empty())
+        })
+        .column("precision", Text, move |row| Some(view(row).computed_in()?.name()))
+        .column("code", Text, move |row| Some(view(row).made_by()?.code.as_str()))
+        .column("revision", Text, move |row| {
+            Some(view(row).made_by()?.revision.as_str()).filter(|it| !it.is_empty())
+        })
+        .column("frostline_version", Text, move |row| Some(view(row).made_by()?.version.as_str()))
 }
 
 impl ResultRow<'_> {
     fn is_headline(&self) -> bool {
-        self.reached.is_some_and(Reached::is_headline)
+        self.reached.is_some_and(TaskOfCell::is_headline)
     }
 }

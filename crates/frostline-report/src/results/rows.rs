@@ -12,14 +12,14 @@ pub(super) struct ResultRow<'a> {
     pub synthetic: bool,
     pub view: &'a CellView,
     /// The task, if the cell has a result.
-    pub reached: Option<Reached<'a>>,
+    pub reached: Option<TaskOfCell<'a>>,
     /// The epoch, if the cell has any.
     pub epoch: Option<Epoch<'a>>,
 }
 
 /// A task of a cell with a result.
 #[derive(Clone, Copy)]
-pub(super) struct Reached<'a> {
+pub(super) struct TaskOfCell<'a> {
     pub done: &'a Done,
     pub task: &'a str,
 }
@@ -33,7 +33,7 @@ pub(super) struct Epoch<'a> {
     pub time: Option<&'a EpochTiming>,
 }
 
-impl<'a> Reached<'a> {
+impl<'a> TaskOfCell<'a> {
     pub fn is_headline(self) -> bool {
         self.task == self.done.result.headline
     }
@@ -46,20 +46,20 @@ impl<'a> Reached<'a> {
         })
     }
 
-    /// Its score on a split at the end of the cell.
+    /// Returns the task's score on a split at the end of the cell.
     pub fn score(self, split: &str) -> Option<&'a Score> {
         self.done.result.last().tasks.get(self.task)?.scores.get(split)
     }
 }
 
 /// The rows of a cell, the headline task's first within an epoch.
-pub(super) fn of<'a>(sweep: &'a str, synthetic: bool, view: &'a CellView) -> Vec<ResultRow<'a>> {
+pub(super) fn rows_of_cell<'a>(sweep: &'a str, synthetic: bool, view: &'a CellView) -> Vec<ResultRow<'a>> {
     let row = |reached, epoch| ResultRow { sweep, synthetic, view, reached, epoch };
     let Some(done) = view.done() else { return vec![row(None, None)] };
     let result = &done.result;
     if result.epochs.is_empty() {
         let tasks = result.last().tasks.keys();
-        return tasks.map(|task| row(Some(Reached { done, task }), None)).collect();
+        return tasks.map(|task| row(Some(TaskOfCell { done, task }), None)).collect();
     }
     let mut rows = Vec::new();
     for (at, of) in result.epochs.iter().enumerate() {
@@ -68,7 +68,7 @@ pub(super) fn of<'a>(sweep: &'a str, synthetic: bool, view: &'a CellView) -> Vec
         let others = of.others.iter().map(|(task, score)| (task.as_str(), score));
         rows.extend([(result.headline.as_str(), &of.dev)].into_iter().chain(others).map(|(task, score)| {
             let epoch = Epoch { row: of, stage, score, time };
-            row(Some(Reached { done, task }), Some(epoch))
+            row(Some(TaskOfCell { done, task }), Some(epoch))
         }));
     }
     rows

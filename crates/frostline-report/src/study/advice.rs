@@ -4,9 +4,10 @@
 use frostline_record::MOST_FREQUENT;
 use serde::Serialize;
 
+use crate::study::baselines::BaselineStats;
 use crate::study::cells::{BASELINE, CellView, distinct, over};
 use crate::study::groups::Group;
-use crate::study::untrained::BaselineStats;
+use crate::study::place::PolicyPlace;
 use crate::study::verdicts::{PolicyVerdict, Verdicts};
 
 /// The split that decides.
@@ -23,7 +24,7 @@ pub(crate) struct Advice {
     pub margin: f64,
     /// How many policies are cheaper than `none`.
     pub policies: usize,
-    /// Of them, how many are shown to lose more than the margin in at least one language.
+    /// How many of these are shown to lose more than the margin in at least one language.
     pub losing: usize,
     /// The cheapest policy that is shown to lose at most the margin in each language; nothing where none is.
     pub choice: Option<Choice>,
@@ -38,7 +39,7 @@ pub(crate) struct Choice {
     pub policy: String,
     /// The predicted time of a step as a share of that of `none`.
     pub step_cost: f64,
-    /// Its difference from `none` and the ends of the interval, in the order of languages; fractions of 1.
+    /// Difference from `none` and the ends of the interval, in the order of languages; fractions of 1.
     pub differences: Vec<[f64; 3]>,
 }
 
@@ -81,7 +82,7 @@ impl Candidate<'_> {
 
 /// For each combination of further axes: every language, then all of them together where there are several. `margin` is
 /// in points.
-pub(crate) fn of(
+pub(crate) fn recommend_policies(
     groups: &[Group],
     standings: &[Option<Standing>],
     verdicts: &Verdicts,
@@ -115,7 +116,7 @@ fn advice(
         distinct(here().map(|(group, _)| group.policy.as_str()).filter(|policy| *policy != BASELINE));
     let candidate = |policy: &'_ str| {
         let rows: Option<Vec<_>> =
-            langs.iter().map(|lang| verdicts.find(lang, policy, extras, SPLIT)).collect();
+            langs.iter().map(|lang| verdicts.find(PolicyPlace { lang, policy, extras }, SPLIT)).collect();
         let of_policy = here().filter(|(group, _)| group.policy == policy);
         let costs: Option<Vec<f64>> =
             of_policy.map(|(_, standing)| Some(standing.as_ref()?.step_cost)).collect();
@@ -176,7 +177,7 @@ pub(crate) struct Standing {
 }
 
 /// A group's place in a figure of cost and score.
-struct Place {
+struct CostAndScore {
     step_cost: f64,
     mean: f64,
     /// The interval of its difference from `none`, which has 0 itself.
@@ -184,7 +185,11 @@ struct Place {
 }
 
 /// Standings of all groups; nothing where no cell is done.
-pub(crate) fn standings(cells: &[CellView], groups: &[Group], verdicts: &Verdicts) -> Vec<Option<Standing>> {
+pub(crate) fn rank_groups(
+    cells: &[CellView],
+    groups: &[Group],
+    verdicts: &Verdicts,
+) -> Vec<Option<Standing>> {
     let costs: Vec<Option<f64>> = groups.iter().map(|group| step_cost(cells, group)).collect();
     let place = |at: usize| {
         let group = &groups[at];
@@ -195,7 +200,7 @@ pub(crate) fn standings(cells: &[CellView], groups: &[Group], verdicts: &Verdict
         if group.learns_nothing() {
             return None;
         }
-        Some(Place { step_cost: costs[at]?, mean: group.dev.as_ref()?.score.mean, against_none })
+        Some(CostAndScore { step_cost: costs[at]?, mean: group.dev.as_ref()?.score.mean, against_none })
     };
     let is_rival = |at: usize, other: usize| {
         groups[at].lang == groups[other].lang && groups[at].extras == groups[other].extras
@@ -217,7 +222,7 @@ pub(crate) fn standings(cells: &[CellView], groups: &[Group], verdicts: &Verdict
     (0..groups.len()).map(standing).collect()
 }
 
-impl Place {
+impl CostAndScore {
     fn beats_by_mean(&self, other: &Self) -> bool {
         let (a, b) = ((self.step_cost, self.mean), (other.step_cost, other.mean));
         a.0 <= b.0 && a.1 >= b.1 && a != b

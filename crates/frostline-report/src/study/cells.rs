@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use frostline_record::{Cell, MadeBy, Outcome, Precision, Record, Score, Settings, Sweep, Timing};
 
+use crate::study::place::{Placed, PolicyPlace};
+
 /// The policy that freezes nothing: what the others are compared with.
 pub(crate) const BASELINE: &str = "none";
 
@@ -33,6 +35,13 @@ pub(crate) struct Done {
     pub result: Outcome,
     pub timing: Option<Timing>,
     pub made_by: MadeBy,
+}
+
+impl Placed for CellView {
+    fn place(&self) -> PolicyPlace<'_> {
+        let settings = &self.cell.settings;
+        PolicyPlace { lang: &settings.lang, policy: settings.policy.as_str(), extras: &self.extras }
+    }
 }
 
 impl CellView {

@@ -20,19 +20,19 @@ pub(crate) struct Comparison {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<u64>,
     #[serde(flatten)]
-    found: Found,
+    found: ComparisonResult,
 }
 
 /// The verdict, or why there is none.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-enum Found {
+enum ComparisonResult {
     Judged(Box<Judged>),
     Unpaired { unpaired: String },
 }
 
 /// A row of a table: its pairs A and B, one per seed.
-pub(crate) type Row<'a> = Vec<(u64, Twins<'a>)>;
+pub(crate) type PairsBySeed<'a> = Vec<(u64, Twins<'a>)>;
 
 /// What is compared in all tables of a study: scores on a split, with a margin in points.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +46,13 @@ pub(crate) struct Judging<'a> {
 }
 
 /// A row before it is judged: its seeds, and its difference or why there is none.
-type Measured = (Vec<u64>, Result<CrossedDifference, String>);
+type MeasuredRow = (Vec<u64>, Result<CrossedDifference, String>);
 
 impl Judging<'_> {
     /// Judges the rows of each table together, with the scatter of seeds of all tables, which is returned too. Pairs without
     /// stored predictions are left out.
-    pub fn compare(&self, tables: &[Vec<Row<'_>>]) -> (Vec<Vec<Comparison>>, SeedScatter) {
-        let measured: Vec<Vec<Measured>> =
+    pub fn compare(&self, tables: &[Vec<PairsBySeed<'_>>]) -> (Vec<Vec<Comparison>>, SeedScatter) {
+        let measured: Vec<Vec<MeasuredRow>> =
             tables.iter().map(|rows| rows.iter().map(|row| self.measure(row)).collect()).collect();
         let all = measured.iter().flatten().filter_map(|(_, row)| row.as_ref().ok());
         let scatter = SeedScatter::of(all).or_larger(self.scatter);
@@ -60,7 +60,7 @@ impl Judging<'_> {
         (judged, scatter)
     }
 
-    fn measure(&self, row: &Row<'_>) -> Measured {
+    fn measure(&self, row: &PairsBySeed<'_>) -> MeasuredRow {
         let paired: Vec<_> = row.iter().filter(|(_, twins)| self.outcomes.has(*twins, self.split)).collect();
         let seeds = paired.iter().map(|(seed, _)| *seed).collect();
         let pairs: Vec<Twins<'_>> = paired.into_iter().map(|(_, twins)| *twins).collect();
@@ -74,13 +74,13 @@ impl Judging<'_> {
         (seeds, difference)
     }
 
-    fn judge(&self, rows: Vec<Measured>, scatter: SeedScatter) -> Vec<Comparison> {
+    fn judge(&self, rows: Vec<MeasuredRow>, scatter: SeedScatter) -> Vec<Comparison> {
         let of_table = rows.iter().filter_map(|(_, row)| row.as_ref().ok()).cloned().collect();
         let mut judged = judge(of_table, scatter, self.margin / 100.0).into_iter();
-        let one = |(seeds, row): Measured| match row.map(|_| judged.next()) {
-            Ok(Some(judged)) => Comparison { seeds, found: Found::Judged(Box::new(judged)) },
+        let one = |(seeds, row): MeasuredRow| match row.map(|_| judged.next()) {
+            Ok(Some(judged)) => Comparison { seeds, found: ComparisonResult::Judged(Box::new(judged)) },
             Ok(None) => unreachable!("every measured row is judged"),
-            Err(unpaired) => Comparison { seeds: Vec::new(), found: Found::Unpaired { unpaired } },
+            Err(unpaired) => Comparison { seeds: Vec::new(), found: ComparisonResult::Unpaired { unpaired } },
         };
         rows.into_iter().map(one).collect()
     }
@@ -90,24 +90,24 @@ impl Comparison {
     /// What was found.
     pub fn judged(&self) -> Option<&Judged> {
         match &self.found {
-            Found::Judged(judged) => Some(judged),
-            Found::Unpaired { .. } => None,
+            ComparisonResult::Judged(judged) => Some(judged),
+            ComparisonResult::Unpaired { .. } => None,
         }
     }
 
     /// Why there is no verdict.
     pub fn why_unjudged(&self) -> Option<&str> {
         match &self.found {
-            Found::Judged(_) => None,
-            Found::Unpaired { unpaired } => Some(unpaired),
+            ComparisonResult::Judged(_) => None,
+            ComparisonResult::Unpaired { unpaired } => Some(unpaired),
         }
     }
 
     /// The verdict in words.
     pub fn words(&self) -> String {
         let judged = match &self.found {
-            Found::Judged(judged) => judged,
-            Found::Unpaired { unpaired } => return format!("no verdict: {unpaired}"),
+            ComparisonResult::Judged(judged) => judged,
+            ComparisonResult::Unpaired { unpaired } => return format!("no verdict: {unpaired}"),
         };
         match (judged.verdict, self.seeds.len()) {
             (Verdict::Undecided, 1) => "undecided (one seed)".into(),

@@ -3,13 +3,13 @@
 
 use frostline_record::Init;
 
-use crate::number::{count, listed};
+use crate::number::{count, listed, plural};
 use crate::page::code;
 use crate::study::cells::{CellView, Done, distinct};
 use crate::study::whole::Study;
 use crate::study::words;
 
-/// So many languages and fewer are named with their sizes.
+/// The most languages that are named with their sizes.
 const NAMED: usize = 4;
 
 /// What the command line changes where it chooses another encoder.
@@ -19,7 +19,7 @@ const ENCODER: &str = "encoder.";
 pub(crate) fn about(study: &Study) -> String {
     let changed = study.sweep.overrides.iter().any(|change| change.trim_start().starts_with(ENCODER));
     let own = if changed { "" } else { study.sweep.plan.about.trim() };
-    let parts = [Some(own.to_string()), Some(encoders(study)), sizes(study)];
+    let parts = [Some(own.to_string()), Some(encoders(study)), train_sizes(study)];
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -32,6 +32,22 @@ pub(crate) fn question(study: &Study) -> String {
         "The question was which parts of {} may stay frozen while {it} {}{data}.",
         listed(&encoders),
         words::learned(study)
+    )
+}
+
+/// Returns the question, and of how many cells it is asked.
+pub(crate) fn asked(study: &Study) -> String {
+    let seeds = distinct(study.cells.iter().map(|view| view.cell.settings.seed)).len();
+    let policies = study.policies().len();
+    format!(
+        "A pretrained encoder learns {}. Part of it is frozen: it does not learn. \
+         This report shows what each way of freezing costs in accuracy and saves in time. \
+         It covers {}, {} and {}. {}.",
+        words::learned(study),
+        plural(study.langs().len(), "language"),
+        if policies == 1 { "1 policy".into() } else { format!("{policies} policies") },
+        plural(seeds, "seed"),
+        words::progress(study),
     )
 }
 
@@ -55,7 +71,7 @@ fn named_encoders(study: &Study) -> Vec<String> {
                 encoder.name == *name && encoder.init == *init
             };
             let done = study.cells.iter().filter(of_encoder).find_map(CellView::done);
-            let mut facts: Vec<String> = done.map(shape).unwrap_or_default();
+            let mut facts: Vec<String> = done.map(encoder_shape).unwrap_or_default();
             facts.extend((*init == Init::Random).then(|| "its weights drawn at random".to_string()));
             let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
             format!("{}{facts}", code(name))
@@ -64,7 +80,7 @@ fn named_encoders(study: &Study) -> Vec<String> {
 }
 
 /// Family and depth. Records of before they were noted have the depth in their accounts.
-fn shape(done: &Done) -> Vec<String> {
+fn encoder_shape(done: &Done) -> Vec<String> {
     let result = &done.result;
     if let Some(encoder) = &result.encoder {
         return vec![encoder.family_name().into(), format!("{} blocks", encoder.blocks)];
@@ -74,12 +90,12 @@ fn shape(done: &Done) -> Vec<String> {
     if blocks == 0 { Vec::new() } else { vec![format!("{blocks} blocks")] }
 }
 
-fn sizes(study: &Study) -> Option<String> {
+fn train_sizes(study: &Study) -> Option<String> {
     sentences(study).map(|sizes| format!("Train sentences: {sizes}."))
 }
 
 /// `500`, or `500 to 600`.
-fn range((low, high): (u64, u64)) -> String {
+fn count_range((low, high): (u64, u64)) -> String {
     if low == high { count(low) } else { format!("{} to {}", count(low), count(high)) }
 }
 
@@ -98,7 +114,7 @@ pub(crate) fn train_sentences(study: &Study) -> Option<String> {
     let all = sizes_by_language(study);
     let low = all.iter().map(|(_, (low, _))| *low).min()?;
     let high = all.iter().map(|(_, (_, high))| *high).max()?;
-    Some(range((low, high)))
+    Some(count_range((low, high)))
 }
 
 /// How many sentences cells learned from: `600 in en and 500 in pcm`.
@@ -107,6 +123,7 @@ fn sentences(study: &Study) -> Option<String> {
     if all.len() > NAMED {
         return Some(format!("{} in each of {} languages", train_sentences(study)?, all.len()));
     }
-    let each: Vec<String> = all.iter().map(|(lang, sizes)| format!("{} in {lang}", range(*sizes))).collect();
+    let each: Vec<String> =
+        all.iter().map(|(lang, sizes)| format!("{} in {lang}", count_range(*sizes))).collect();
     (!each.is_empty()).then(|| listed(&each))
 }

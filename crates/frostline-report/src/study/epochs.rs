@@ -13,7 +13,7 @@ use frostline_score::MeanStd;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct EpochStats {
     pub epoch: u32,
-    /// Its stage, where there are several.
+    /// The epoch's stage, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
     /// Parameters that learned at its end, where that changes within a cell.
@@ -21,7 +21,7 @@ pub(crate) struct EpochStats {
     pub trainable_parameters: Option<u64>,
     pub dev_accuracy: MeanStd,
     pub dev_study_accuracy: MeanStd,
-    /// Of the labels' F1; nothing where a cell's record lacks it.
+    /// Mean F1 of all labels; nothing if a cell's record lacks it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dev_macro_f1: Option<MeanStd>,
     /// F1 of the second of two labels of sentences; nothing where a task has others.
@@ -32,7 +32,7 @@ pub(crate) struct EpochStats {
 }
 
 /// Every epoch that a cell had.
-pub(crate) fn of(done: &[&Done]) -> Vec<EpochStats> {
+pub(crate) fn summarize_epochs(done: &[&Done]) -> Vec<EpochStats> {
     let mut rows: BTreeMap<u32, Vec<&EpochRow>> = BTreeMap::new();
     for row in done.iter().flat_map(|done| &done.result.epochs) {
         rows.entry(row.epoch).or_default().push(row);

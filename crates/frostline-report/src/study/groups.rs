@@ -4,17 +4,19 @@ use frostline_record::{Load, Score, Timing};
 use frostline_score::{MeanStd, ShareInterval};
 use serde::Serialize;
 
-use crate::study::cells::{CellView, Done, State, distinct, over};
+use crate::study::cells::{BASELINE, CellView, Done, State, distinct, over};
 use crate::study::epochs::{self, EpochStats};
+use crate::study::forecast::StepForecast;
 use crate::study::hardware::Hardware;
-use crate::study::paired;
+use crate::study::place::{Placed, placed};
 use crate::study::stages::{self, StageStats, value};
+
+placed!(struct Group);
 
 impl Group {
     /// Whether a cell is one of the group's.
     pub fn holds(&self, view: &CellView) -> bool {
-        let settings = &view.cell.settings;
-        *settings.lang == *self.lang && settings.policy == self.policy && view.extras == self.extras
+        self.place() == view.place()
     }
 
     /// All names of the policy: `first-3 = first-50%`.
@@ -62,6 +64,7 @@ pub(crate) struct Group {
     pub seeds_done: usize,
     pub seeds_failed: usize,
     pub parameters: Option<ParameterCounts>,
+    pub forecast: Option<StepForecast>,
     /// Optimiser steps of a cell.
     pub steps: Option<u64>,
     pub dev: Option<SplitStats>,
@@ -127,28 +130,14 @@ pub(crate) struct Times {
 
 /// Groups by language, then in the order of the plan.
 pub(crate) fn groups(cells: &[CellView]) -> Vec<Group> {
-    let langs = distinct(cells.iter().map(|view| view.cell.settings.lang.clone()));
-    let keys = distinct(cells.iter().map(|view| {
-        let settings = &view.cell.settings;
-        (settings.lang.clone(), settings.policy.to_string(), view.extras.clone())
-    }));
-    let mut groups = Vec::new();
-    for lang in &langs {
-        for (_, policy, extras) in keys.iter().filter(|key| key.0 == *lang) {
-            let members: Vec<&CellView> = cells
-                .iter()
-                .filter(|view| {
-                    let settings = &view.cell.settings;
-                    settings.lang == *lang && settings.policy == *policy && view.extras == *extras
-                })
-                .collect();
-            groups.push(group(&members, cells));
-        }
-    }
-    groups
+    let langs = distinct(cells.iter().map(|view| view.place().lang));
+    let mut places = distinct(cells.iter().map(Placed::place));
+    places.sort_by_key(|place| langs.iter().position(|lang| *lang == place.lang));
+    let members = |place| cells.iter().filter(|view| view.place() == place).collect::<Vec<_>>();
+    places.into_iter().map(|place| summarize_group(&members(place), cells)).collect()
 }
 
-fn group(members: &[&CellView], all: &[CellView]) -> Group {
+fn summarize_group(members: &[&CellView], all: &[CellView]) -> Group {
     let done: Vec<&Done> = members.iter().filter_map(|view| view.done()).collect();
     let settings = &members[0].cell.settings;
     let failed = members.iter().filter(|view| matches!(view.state, State::Failed { .. })).count();
@@ -162,21 +151,36 @@ fn group(members: &[&CellView], all: &[CellView]) -> Group {
         seeds_planned: members.len(),
         seeds_done: done.len(),
         seeds_failed: failed,
-        parameters: done.first().map(|done| parameters(done)),
+        parameters: done.first().map(|done| count_parameters(done)),
+        forecast: StepForecast::of(&done),
         steps: done.first().map(|done| done.result.steps),
-        dev: split(&done, "dev"),
-        test: split(&done, "test"),
-        dev_gain: MeanStd::of(&paired::gains(members, all)),
-        times: only(&times_by),
+        dev: summarize_split(&done, "dev"),
+        test: summarize_split(&done, "test"),
+        dev_gain: MeanStd::of(&gains(members, all)),
+        times: times_of_one_machine(&times_by),
         times_by,
         watched: loads.len(),
         busy: loads.iter().filter(|load| load.is_busy()).count(),
-        epochs: epochs::of(&done),
-        stages: stages::of(members),
+        epochs: epochs::summarize_epochs(&done),
+        stages: stages::summarize_stages(members),
     }
 }
 
-fn parameters(done: &Done) -> ParameterCounts {
+/// Scores on dev minus the baseline's, of each member whose seed has a baseline.
+fn gains(members: &[&CellView], all: &[CellView]) -> Vec<f64> {
+    let score = |done: &Done| done.score("dev").map(value);
+    let gain = |view: &&CellView| Some(score(view.done()?)? - score(baseline_of(view, all)?)?);
+    members.iter().filter_map(gain).collect()
+}
+
+/// The finished cell that differs only in freezing nothing.
+fn baseline_of<'a>(view: &CellView, all: &'a [CellView]) -> Option<&'a Done> {
+    all.iter()
+        .filter(|other| other.cell.settings.policy == BASELINE && other.is_twin_of(view))
+        .find_map(CellView::done)
+}
+
+fn count_parameters(done: &Done) -> ParameterCounts {
     let accounts = done.result.accounts();
     let share = if accounts.total == 0 { 0.0 } else { accounts.trainable as f64 / accounts.total as f64 };
     ParameterCounts {
@@ -187,7 +191,7 @@ fn parameters(done: &Done) -> ParameterCounts {
     }
 }
 
-fn split(done: &[&Done], name: &str) -> Option<SplitStats> {
+fn summarize_split(done: &[&Done], name: &str) -> Option<SplitStats> {
     let scores: Vec<&Score> = done.iter().filter_map(|done| done.score(name)).collect();
     let words = scores.first()?.words;
     let seeds = over(&scores, |score| score.accuracy());
@@ -210,20 +214,20 @@ fn times_by(done: &[&Done]) -> Vec<(Hardware, Times)> {
     let of = |hardware: Hardware| {
         let here = done.iter().filter(|done| machine(done).as_ref() == Some(&hardware));
         let timings: Vec<&Timing> = here.filter_map(|done| done.timing.as_ref()).collect();
-        times(&timings).map(|times| (hardware, times))
+        summarize_times(&timings).map(|times| (hardware, times))
     };
     machines.into_iter().filter_map(of).collect()
 }
 
 /// The times of the only hardware.
-fn only(times_by: &[(Hardware, Times)]) -> Option<Times> {
+fn times_of_one_machine(times_by: &[(Hardware, Times)]) -> Option<Times> {
     match times_by {
         [(_, times)] => Some(times.clone()),
         _ => None,
     }
 }
 
-fn times(timings: &[&Timing]) -> Option<Times> {
+fn summarize_times(timings: &[&Timing]) -> Option<Times> {
     let stat = |get: fn(&Timing) -> f64| MeanStd::of(&over(timings, get));
     let seconds = |get: fn(&Timing) -> f64| stat(get).map(|stat| stat.times(1e-3));
     let predicted: Vec<f64> = timings.iter().filter_map(|timing| timing.predicted_step_ms).collect();

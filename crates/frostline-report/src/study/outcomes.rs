@@ -8,10 +8,11 @@ use frostline_score::linear::ratio_gains;
 use frostline_score::{Scored, Stratum};
 
 use crate::study::cells::{CellView, SPLITS};
+use crate::study::prediction_file::PredictionKey;
+use crate::study::predictions::TextName;
 use crate::study::right::{self, EntityCounts, Right};
 use crate::study::scores::{ScoreKind, tag_counts};
 use crate::study::stored::Stored;
-use crate::study::text_name::TextName;
 
 /// A cell after a stage, counted from 0, as a task scores it.
 #[derive(Clone, Copy, Debug)]
@@ -24,16 +25,13 @@ pub(crate) struct After<'a> {
 /// Two cells of one seed, or two stages of one cell: A and B.
 pub(crate) type Twins<'a> = (After<'a>, After<'a>);
 
-/// A cell's id, a stage, a task and a split.
-type Key = (String, usize, String, &'static str);
-
 /// The outcomes of every cell, stage and task whose predictions were read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcomes {
-    of: BTreeMap<Key, Right>,
+    of: BTreeMap<PredictionKey, Right>,
 }
 
-/// Whose outcomes A's cells have, and whose B's: those of one sweep, or of two.
+/// The outcomes of A's cells and of B's, from one sweep or from two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sides<'a> {
     pub a: &'a Outcomes,
@@ -60,7 +58,7 @@ impl<'a> After<'a> {
     }
 
     /// The share of a file that the cell's seed draws to be this split; nothing where the split is the same for all seeds, or
-    /// the file is not that of the other cell.
+    /// the other cell has another file.
     fn drawn(&self, split: &str, other: &Cell) -> Option<f64> {
         let task = self.cell.settings.tasks.get(self.task)?;
         let dataset = self.cell.settings.dataset_of(task);
@@ -71,13 +69,13 @@ impl<'a> After<'a> {
         drawn_share(self.cell, dataset, split).filter(|_| files(self.cell) == files(other))
     }
 
-    fn key(&self, split: &'static str) -> Key {
+    fn key(&self, split: &'static str) -> PredictionKey {
         (self.cell.id.clone(), self.stage, self.task.into(), split)
     }
 }
 
 impl Outcomes {
-    /// Those of all predictions that were read.
+    /// Collects the outcomes of all predictions that were read.
     pub fn of(cells: &[CellView], stored: &Stored<'_>) -> Self {
         let mut all = Self::default();
         let texts = &stored.words.texts;
@@ -99,9 +97,9 @@ impl Outcomes {
             for (stage, outcome) in done.result.stages.iter().enumerate() {
                 for (task, split) in outcome.tasks.keys().flat_map(|task| SPLITS.map(|split| (task, split))) {
                     let after = After { cell: &view.cell, stage, task };
-                    let items = stored.sentences.items(&view.cell, stage, task, split);
-                    all.add(&after, split, items.map(Right::of_sentences));
-                    all.add(&after, split, stored.by_stage.get(&view.cell, stage, task, split).cloned());
+                    let key = after.key(split);
+                    all.add(&after, split, stored.sentences.items(&key).map(Right::of_sentences));
+                    all.add(&after, split, stored.by_stage.get(&key).cloned());
                 }
             }
         }

@@ -11,7 +11,7 @@ pub(crate) struct Panel<'a> {
     pub groups: Vec<&'a Group>,
 }
 
-/// The panels of a report: languages beside each other, further axes under each other.
+/// The panels of a report: languages side by side, further axes below each other.
 pub(crate) fn panels(study: &Study) -> Vec<Panel<'_>> {
     let mut panels = Vec::new();
     for extras in study.extras() {
@@ -49,7 +49,7 @@ pub(crate) fn named(rows: &[(&str, f64)]) -> Vec<bool> {
     named
 }
 
-/// What a note says where [`named`] leaves names away.
+/// The note of a figure in which [`named`] leaves out names.
 pub(crate) fn unnamed_note(panels: &[Panel<'_>]) -> Option<String> {
     let with_result = |panel: &Panel<'_>| panel.groups.iter().filter(|group| group.dev.is_some()).count();
     let most = panels.iter().map(with_result).max()?;

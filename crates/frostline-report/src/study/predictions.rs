@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use frostline_record::{Cell, Score, StoredFile, Unit, sha256};
+use frostline_record::{Cell, Score, sha256};
 use frostline_score::Confusion;
 
-use crate::study::cells::CellView;
-use crate::study::text_name::TextName;
+use crate::study::prediction_file::{PredictionFile, PredictionKey};
 
 /// What stands where there is no prediction. It is no label: what the data call so is not scored.
 const NOTHING: &str = "_";
@@ -21,10 +20,29 @@ pub(crate) fn is_nothing(said: &str, train: &[String]) -> bool {
 /// The counts of every cell, stage, task and split whose predictions could be read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentencePredictions {
-    of: BTreeMap<(String, usize, String, String), Confusion>,
-    items: BTreeMap<(String, usize, String, String), Items>,
-    /// Files that were left out, each with why.
-    pub left_out: Vec<String>,
+    found: BTreeMap<PredictionKey, (Confusion, Items)>,
+}
+
+/// Which sentences a file of predictions is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TextName {
+    /// The same for sentences of the same lengths with the same gold labels.
+    pub shape: String,
+    /// The same for the same sentences with the same gold labels; nothing for a published file, which has neither words nor
+    /// ids.
+    pub whole: Option<String>,
+}
+
+impl TextName {
+    /// From the lines that say the shape, and those that say all.
+    pub fn new(shape: &str, whole: &str, has_words: bool) -> Self {
+        Self { shape: sha256(shape.as_bytes()), whole: has_words.then(|| sha256(whole.as_bytes())) }
+    }
+
+    /// Whether both are the same sentences, as far as both say. Where words are known they are compared too.
+    pub fn is_that_of(&self, other: &Self) -> bool {
+        self.shape == other.shape && self.whole.iter().zip(&other.whole).all(|(a, b)| a == b)
+    }
 }
 
 /// Which sentences of a split are right.
@@ -35,63 +53,29 @@ pub(crate) struct Items {
 }
 
 impl SentencePredictions {
-    /// Reads the files of all sentence tasks; `text` gives a file of a cell.
-    pub fn read(cells: &[CellView], text: &mut impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
-        let mut read = Self::default();
-        for view in cells {
-            let Some(done) = view.done() else { continue };
-            for (at, stage) in done.result.stages.iter().enumerate() {
-                for (task, outcome) in &stage.tasks {
-                    let Some(facts) = done.result.tasks.get(task) else { continue };
-                    if facts.unit != Unit::Sentences {
-                        continue;
-                    }
-                    for (split, file) in &outcome.predictions {
-                        let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
-                        let has_words = file.without_words.is_none();
-                        match found
-                            .and_then(|text| checked(text, file))
-                            .and_then(|text| counts(&text, &facts.tags, has_words))
-                            .and_then(|found| same_as_record(found, outcome.scores.get(split)))
-                        {
-                            Ok((counts, items)) => {
-                                let key = (view.cell.id.clone(), at, task.clone(), split.clone());
-                                read.items.insert(key.clone(), items);
-                                read.of.insert(key, counts);
-                            }
-                            Err(why) => {
-                                let place = format!("{}/{}", view.cell.folder(), file.file);
-                                read.left_out.push(format!("{place}: {why}"));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        read
+    /// Adds a file.
+    ///
+    /// # Errors
+    /// It has other columns, or other counts than its record.
+    pub fn add(&mut self, file: &PredictionFile<'_>, text: &str) -> Result<(), String> {
+        let found = same_as_record(counts(text, &file.facts.tags, file.has_words())?, file.score)?;
+        self.found.insert(file.key(), found);
+        Ok(())
     }
 
     /// Whether nothing was read.
     pub fn is_empty(&self) -> bool {
-        self.of.is_empty()
+        self.found.is_empty()
     }
 
     /// The counts of a cell after a stage.
-    pub fn get(&self, cell: &Cell, stage: usize, task: &str, split: &str) -> Option<&Confusion> {
-        self.of.get(&(cell.id.clone(), stage, task.into(), split.into()))
+    pub fn get(&self, cell: &Cell, stage: usize, task: &str, split: &'static str) -> Option<&Confusion> {
+        self.found.get(&(cell.id.clone(), stage, task.into(), split)).map(|(counts, _)| counts)
     }
 
     /// Which sentences a cell had right after a stage.
-    pub fn items(&self, cell: &Cell, stage: usize, task: &str, split: &str) -> Option<&Items> {
-        self.items.get(&(cell.id.clone(), stage, task.into(), split.into()))
-    }
-}
-
-pub(crate) fn checked(text: String, file: &StoredFile) -> Result<String, String> {
-    if sha256(text.as_bytes()) == file.here() {
-        Ok(text)
-    } else {
-        Err("its bytes are not those that the record names".into())
+    pub fn items(&self, key: &PredictionKey) -> Option<&Items> {
+        self.found.get(key).map(|(_, items)| items)
     }
 }
 
@@ -193,8 +177,6 @@ mod tests {
     fn a_torn_file_is_told_with_its_line() {
         let fault = counts(&format!("{HEAD}1\t0\tgood\tpos"), &[], true).expect_err("four columns");
         assert_eq!(fault, "line 2 has 4 columns, not 5");
-        let file = StoredFile::new("dev.tsv", b"x");
-        assert!(checked("y".into(), &file).is_err() && checked("x".into(), &file).is_ok());
     }
 
     #[test]

@@ -1,16 +1,15 @@
-//! How many words of each sentence a file of predictions has right. Files of tasks that label words are read here for all
+//! How many words of each sentence a file of predictions has right. `StageWords` has those of all
 //! stages and tasks but the headline at its end, whose words several topics need.
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Cell, Score, StoredFile, Unit};
+use frostline_record::Score;
 use frostline_score::linear::ClassCount;
 
-use crate::study::cells::{CellView, SPLITS};
-use crate::study::predictions::{Items, checked};
+use crate::study::prediction_file::{PredictionFile, PredictionKey};
+use crate::study::predictions::{Items, TextName};
 use crate::study::scores::entity_counts;
-use crate::study::tagged::{Expected, Said, Tagged, Text};
-use crate::study::text_name::TextName;
+use crate::study::tagged::{Expected, PredictedTags, Tagged, Text};
 
 /// What a file has right.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub(crate) struct Right {
 pub(crate) enum EntityCounts {
     /// The task is scored by another metric.
     NotScored,
-    /// Of each sentence.
+    /// Counts of each sentence.
     Counted(Vec<Vec<ClassCount>>),
     /// The file has other entities than its record counts.
     Unlike,
@@ -53,8 +52,8 @@ pub(crate) fn name(text: &Text, tags: &[String]) -> TextName {
 }
 
 impl Right {
-    /// Of words; `text` is the name of `words`.
-    pub fn of_words(text: TextName, words: &Text, said: &Said) -> Self {
+    /// Counts right words; `text` is the name of `words`.
+    pub fn of_words(text: TextName, words: &Text, said: &PredictedTags) -> Self {
         let is_right = |at: &usize| said.predicted[*at] == Some(words.words[*at].gold);
         Self {
             text,
@@ -66,7 +65,7 @@ impl Right {
     }
 
     /// The same with its entities, where the record counts them.
-    pub fn with_entities(self, text: &Text, tags: &[String], said: &Said, score: &Score) -> Self {
+    pub fn with_entities(self, text: &Text, tags: &[String], said: &PredictedTags, score: &Score) -> Self {
         let Some(recorded) = score.entities else { return self };
         let counts = entity_counts(text, tags, said);
         let sum =
@@ -82,7 +81,7 @@ impl Right {
         Self { tags: Some(counts), ..self }
     }
 
-    /// Of sentences.
+    /// Counts right sentences.
     pub fn of_sentences(items: &Items) -> Self {
         Self {
             text: items.text.clone(),
@@ -94,58 +93,29 @@ impl Right {
     }
 }
 
-/// A cell's id, a stage, a task and a split.
-type Key = (String, usize, String, &'static str);
-
 /// What was right after every stage in tasks that label words.
 #[derive(Default)]
 pub(crate) struct StageWords {
-    of: BTreeMap<Key, Right>,
-    /// Files that were left out, each with why.
-    pub left_out: Vec<String>,
+    found: BTreeMap<PredictionKey, Right>,
 }
 
 impl StageWords {
-    /// Reads the files of all cells; `text` gives a file of a cell.
-    pub fn read(cells: &[CellView], text: &mut impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
-        let mut read = Self::default();
-        for view in cells {
-            let Some(done) = view.done() else { continue };
-            let result = &done.result;
-            for (stage, outcome) in result.stages.iter().enumerate() {
-                let is_end = stage + 1 == result.stages.len();
-                for (task, outcome) in &outcome.tasks {
-                    let facts = &result.tasks[task];
-                    if facts.unit != Unit::Words || (is_end && *task == result.headline) {
-                        continue;
-                    }
-                    for split in SPLITS {
-                        let scored = (outcome.predictions.get(split), outcome.scores.get(split));
-                        let (Some(file), Some(score)) = scored else { continue };
-                        let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
-                        let found = found.and_then(|text| checked(text, file));
-                        match found.and_then(|text| {
-                            Tagged::one(&text, &facts.tags, Expected::of(score, facts, split))
-                        }) {
-                            Ok((tags, text, said)) => {
-                                let text = Text { has_words: file.without_words.is_none(), ..text };
-                                let right = Right::of_words(name(&text, &tags), &text, &said);
-                                let right = right.with_entities(&text, &tags, &said, score);
-                                read.of.insert((view.cell.id.clone(), stage, task.clone(), split), right);
-                            }
-                            Err(why) => {
-                                read.left_out.push(format!("{}/{}: {why}", view.cell.folder(), file.file));
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        read
+    /// Adds a file if its record has a score for it.
+    ///
+    /// # Errors
+    /// It has other columns, or other counts than its record.
+    pub fn add(&mut self, file: &PredictionFile<'_>, text: &str) -> Result<(), String> {
+        let Some(score) = file.score else { return Ok(()) };
+        let expected = Expected::of(score, file.facts, file.split);
+        let (tags, text, said) = Tagged::one(text, &file.facts.tags, expected)?;
+        let text = Text { has_words: file.has_words(), ..text };
+        let right = Right::of_words(name(&text, &tags), &text, &said);
+        self.found.insert(file.key(), right.with_entities(&text, &tags, &said, score));
+        Ok(())
     }
 
     /// What a cell had right after a stage.
-    pub fn get(&self, cell: &Cell, stage: usize, task: &str, split: &'static str) -> Option<&Right> {
-        self.of.get(&(cell.id.clone(), stage, task.into(), split))
+    pub fn get(&self, key: &PredictionKey) -> Option<&Right> {
+        self.found.get(key)
     }
 }

@@ -5,6 +5,7 @@ use frostline_score::Estimate;
 use crate::number::{fixed, listed};
 use crate::study::cells::BASELINE;
 use crate::study::groups::Group;
+use crate::study::place::{Placed, PolicyPlace};
 use crate::study::whole::Study;
 use crate::table::Value;
 
@@ -31,11 +32,12 @@ pub(crate) fn predicted_shown(study: &Study, group: &Group) -> Value {
 pub(crate) fn said(study: &Study, policy: &str, extras: &[String], langs: &[String]) -> Option<String> {
     let mut timed: Vec<(&str, Option<Estimate>)> = Vec::new();
     for lang in langs {
-        let is = |group: &&Group| group.lang == *lang && group.policy == policy && group.extras == extras;
-        if study.groups.iter().find(is).is_some_and(Group::learns_nothing) {
+        let place = PolicyPlace { lang, policy, extras };
+        let group = study.groups.iter().find(|group| group.place() == place);
+        if group.is_some_and(Group::learns_nothing) {
             return Some("it learns nothing, so that all of the training time is saved".into());
         }
-        let cost = study.groups.iter().find(is).and_then(|group| study.step_cost(group));
+        let cost = group.and_then(|group| study.step_cost(group));
         if let Some(cost) = cost.filter(|cost| cost.ratio.is_some()) {
             timed.push((lang, cost.measured_saving()));
         }

@@ -6,7 +6,7 @@ use frostline_score::entity::{EntitySpan, Scheme, entities};
 use frostline_score::linear::ClassCount;
 use serde::Serialize;
 
-use crate::study::tagged::{Said, Text};
+use crate::study::tagged::{PredictedTags, Text};
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -19,7 +19,7 @@ pub(crate) enum ScoreKind {
 }
 
 /// Entities of each sentence: twice the right ones over gold and predicted ones.
-pub(crate) fn entity_counts(text: &Text, tags: &[String], said: &Said) -> Vec<Vec<ClassCount>> {
+pub(crate) fn entity_counts(text: &Text, tags: &[String], said: &PredictedTags) -> Vec<Vec<ClassCount>> {
     let name = |tag: u16| tags[usize::from(tag)].as_str();
     let of_sentence = |range: std::ops::Range<usize>| {
         let gold: Vec<&str> = range.clone().map(|at| name(text.words[at].gold)).collect();
@@ -33,7 +33,7 @@ pub(crate) fn entity_counts(text: &Text, tags: &[String], said: &Said) -> Vec<Ve
 }
 
 /// Tags of each sentence: twice the right words over those that have the tag and those that got it.
-pub(crate) fn tag_counts(text: &Text, said: &Said) -> Vec<Vec<ClassCount>> {
+pub(crate) fn tag_counts(text: &Text, said: &PredictedTags) -> Vec<Vec<ClassCount>> {
     let of_sentence = |range: std::ops::Range<usize>| {
         let mut counts: BTreeMap<u16, [usize; 2]> = BTreeMap::new();
         for at in range {

@@ -1,26 +1,28 @@
-//! Every stage beside the one before it in the same cells, judged by the rule of all verdicts: paired by seed and by
+//! Every stage compared with the one before it in the same cells, judged by the rule of all verdicts: paired by seed and by
 //! sentence.
 
 use frostline_score::SeedScatter;
 
 use crate::study::cells::{CellView, SPLITS, distinct};
-use crate::study::comparison::{Judging, Row};
+use crate::study::comparison::{Judging, PairsBySeed};
 use crate::study::groups::Group;
 use crate::study::outcomes::{After, Outcomes, Twins};
 use crate::study::scores::ScoreKind;
 use crate::study::stages::{StageChange, TaskStats, score_at};
 
 /// A task after a stage of a group, by their places.
-type Place = (usize, usize, usize);
+type TaskPlace = (usize, usize, usize);
 
 /// Judges what every stage changed of every task. The intervals of all stages and tasks of a language on a split hold
 /// together. `margin` is in points.
 pub(crate) fn judge(groups: &mut [Group], cells: &[CellView], outcomes: &Outcomes, margin: f64) {
     for split in SPLITS {
         let langs = distinct(groups.iter().map(|group| group.lang.clone()));
-        let places: Vec<Vec<Place>> = langs.iter().map(|lang| changed(groups, lang, split)).collect();
-        let row = |&place: &Place| pairs(groups, cells, split, place);
-        let rows: Vec<Vec<Row<'_>>> = places.iter().map(|places| places.iter().map(row).collect()).collect();
+        let places: Vec<Vec<TaskPlace>> =
+            langs.iter().map(|lang| places_with_change(groups, lang, split)).collect();
+        let row = |&place: &TaskPlace| pairs_of_stage(groups, cells, split, place);
+        let rows: Vec<Vec<PairsBySeed<'_>>> =
+            places.iter().map(|places| places.iter().map(row).collect()).collect();
         let judging = Judging {
             outcomes: outcomes.both(),
             split,
@@ -47,7 +49,7 @@ fn change_of<'a>(task: &'a mut TaskStats, split: &str) -> Option<&'a mut StageCh
 }
 
 /// The places with a change.
-fn changed(groups: &mut [Group], lang: &str, split: &str) -> Vec<Place> {
+fn places_with_change(groups: &mut [Group], lang: &str, split: &str) -> Vec<TaskPlace> {
     let mut places = Vec::new();
     for (at_group, group) in groups.iter_mut().enumerate().filter(|(_, group)| group.lang == lang) {
         for (at_stage, stage) in group.stages.iter_mut().enumerate() {
@@ -62,11 +64,11 @@ fn changed(groups: &mut [Group], lang: &str, split: &str) -> Vec<Place> {
 }
 
 /// Every cell of the group after the stage and before it.
-fn pairs<'a>(
+fn pairs_of_stage<'a>(
     groups: &[Group],
     cells: &'a [CellView],
     split: &str,
-    (group, stage, task): Place,
+    (group, stage, task): TaskPlace,
 ) -> Vec<(u64, Twins<'a>)> {
     let name = &groups[group].stages[stage].tasks[task].task;
     let pair = |view: &'a CellView| {

@@ -52,7 +52,7 @@ impl ScoredBy {
         if score.entities.is_some() { Self::EntityF1 } else { Self::Accuracy }
     }
 
-    /// Its name in tables.
+    /// Returns the name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Accuracy => "accuracy",
@@ -80,7 +80,7 @@ pub(crate) struct Scored {
     pub change: Option<StageChange>,
 }
 
-/// A score after a stage beside the same cell's before it.
+/// A score after a stage compared with the same cell's before it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct StageChange {
     /// After minus before.
@@ -91,7 +91,7 @@ pub(crate) struct StageChange {
     pub error_reduction: Option<MeanStd>,
     /// Cells whose predictions are stored for both.
     pub compared: usize,
-    /// Those in which they are equal bit for bit.
+    /// Number of these cells whose predictions are equal bit for bit.
     pub identical: usize,
     /// The stage beside the one before it, where the task is scored by its accuracy.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ impl StageChange {
 }
 
 /// The stages of cells that differ only in their seed; none where there is nothing beyond the plain.
-pub(crate) fn of(members: &[&CellView]) -> Vec<StageStats> {
+pub(crate) fn summarize_stages(members: &[&CellView]) -> Vec<StageStats> {
     let cells: Vec<(&Settings, &Done)> =
         members.iter().filter_map(|view| Some((&view.cell.settings, view.done()?))).collect();
     let Some((settings, first)) = cells.first() else { return Vec::new() };
@@ -164,8 +164,8 @@ fn of_stage(at: usize, stage: &StageOutcome, settings: Option<&Settings>, done: 
     let is_here = |row: &&EpochRow| row.stage as usize == at + 1;
     let tasks = [&result.headline].into_iter().chain(others).map(|name| {
         let learned = settings.is_some_and(|settings| learns(settings, name, stage));
-        let dev = scored(at, name, "dev", done);
-        let test = scored(at, name, "test", done);
+        let dev = summarize_scores(at, name, "dev", done);
+        let test = summarize_scores(at, name, "test", done);
         let scores = stage.tasks.get(name).and_then(|task| task.scores.values().next());
         TaskStats {
             task: name.clone(),
@@ -200,7 +200,7 @@ pub(crate) fn score_at<'a>(result: &'a Outcome, at: usize, task: &str, split: &s
     result.stages.get(at)?.tasks.get(task)?.scores.get(split)
 }
 
-fn scored(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Scored> {
+fn summarize_scores(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Scored> {
     let scores: Vec<&Score> = done.iter().filter_map(|result| score_at(result, at, task, split)).collect();
     let units = scores.first()?.words;
     let accuracy = ScoredBy::of(scores[0]) == ScoredBy::Accuracy;
@@ -211,11 +211,11 @@ fn scored(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Score
         score,
         interval: ShareInterval::of(score.mean, units).filter(|_| accuracy),
         seeds,
-        change: change(at, task, split, done),
+        change: change_at(at, task, split, done),
     })
 }
 
-fn change(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<StageChange> {
+fn change_at(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<StageChange> {
     let before = at.checked_sub(1)?;
     let stored = |result: &Outcome, at: usize| {
         Some(result.stages.get(at)?.tasks.get(task)?.predictions.get(split)?.sha256.clone())

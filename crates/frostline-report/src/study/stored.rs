@@ -1,8 +1,9 @@
 //! What the files of predictions hold, read once for all topics.
 
-use frostline_record::{Cell, StoredFile};
+use frostline_record::{Cell, StoredFile, Unit};
 
 use crate::study::cells::CellView;
+use crate::study::prediction_file::{PredictionFile, prediction_files};
 use crate::study::predictions::SentencePredictions;
 use crate::study::right::StageWords;
 use crate::study::tagged::Tagged;
@@ -14,11 +15,11 @@ pub(crate) type ReadFile<'a> = Box<dyn FnMut(&Cell, &StoredFile) -> Option<Strin
 #[derive(Default)]
 pub(crate) struct Stored<'a> {
     read: Option<ReadFile<'a>>,
-    /// Of tasks that label sentences, as counts.
+    /// Predictions of tasks that label sentences, as counts.
     pub sentences: SentencePredictions,
-    /// Of the headline where it labels words.
+    /// Predictions of the headline at its end, if it labels words.
     pub words: Tagged,
-    /// Of tasks that label words, after every stage but the headline at its end.
+    /// Predictions of all other tasks and stages that label words.
     pub by_stage: StageWords,
     /// Files that were left out, each with why.
     pub left_out: Vec<String>,
@@ -27,13 +28,22 @@ pub(crate) struct Stored<'a> {
 impl<'a> Stored<'a> {
     /// Reads the predictions of all cells, one file at a time; no text is kept.
     pub fn read(cells: &[CellView], mut read: ReadFile<'a>) -> Self {
-        let mut sentences = SentencePredictions::read(cells, &mut read);
-        let mut words = Tagged::read(cells, &mut read);
-        let mut by_stage = StageWords::read(cells, &mut read);
-        let mut left_out = std::mem::take(&mut sentences.left_out);
-        left_out.append(&mut words.left_out);
-        left_out.append(&mut by_stage.left_out);
-        Self { read: Some(read), sentences, words, by_stage, left_out }
+        let mut stored = Self::default();
+        for file in prediction_files(cells) {
+            let added = file.text(&mut read).and_then(|text| stored.add(&file, &text));
+            if let Err(why) = added {
+                stored.left_out.push(format!("{}: {why}", file.path()));
+            }
+        }
+        Self { read: Some(read), ..stored }
+    }
+
+    fn add(&mut self, file: &PredictionFile<'_>, text: &str) -> Result<(), String> {
+        match file.facts.unit {
+            Unit::Sentences => self.sentences.add(file, text),
+            Unit::Words if file.is_final_headline => self.words.add(file, text),
+            Unit::Words => self.by_stage.add(file, text),
+        }
     }
 
     /// Whether the caller can give files at all.

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use frostline_record::{Cell, Score, StoredFile, TaskFacts, Unit};
+use frostline_record::{Cell, Score, TaskFacts};
 use frostline_score::{Familiarity, WordOutcome};
 
-use crate::study::cells::{CellView, SPLITS};
-use crate::study::predictions::{checked, is_nothing};
+use crate::study::prediction_file::PredictionFile;
+use crate::study::predictions::is_nothing;
 
 /// A tag's place in [`Tagged::tags`].
 pub(crate) type Tag = u16;
@@ -17,9 +17,9 @@ pub(crate) type Tag = u16;
 pub(crate) struct Tagged {
     pub tags: Vec<String>,
     pub texts: Vec<Text>,
-    of: BTreeMap<(String, &'static str), Said>,
-    /// Files that were left out, each with why.
-    pub left_out: Vec<String>,
+    /// The place of each tag.
+    places: HashMap<String, Tag>,
+    of: BTreeMap<(String, &'static str), PredictedTags>,
 }
 
 /// The words of a split, with what is the same in every cell that scored it.
@@ -47,46 +47,24 @@ pub(crate) struct LabelledWord {
 }
 
 /// What one cell said about a text.
-pub(crate) struct Said {
-    /// Its place in [`Tagged::texts`].
+pub(crate) struct PredictedTags {
+    /// Index in [`Tagged::texts`].
     pub text: usize,
     /// A tag per word, or nothing.
     pub predicted: Vec<Option<Tag>>,
 }
 
 impl Tagged {
-    /// Reads the headline's files at the end of every cell where it labels words; `text` gives a file of
-    /// a cell.
-    pub fn read(cells: &[CellView], text: &mut impl FnMut(&Cell, &StoredFile) -> Option<String>) -> Self {
-        let mut read = Self::default();
-        let mut numbers = HashMap::new();
-        for view in cells {
-            let Some(done) = view.done().filter(|done| done.result.facts().unit == Unit::Words) else {
-                continue;
-            };
-            for split in SPLITS {
-                let Some(file) = done.result.predictions().get(split) else { continue };
-                let found = text(&view.cell, file).ok_or_else(|| "it is not there".to_string());
-                let parsed = found.and_then(|text| checked(text, file)).and_then(|text| {
-                    let facts = done.result.facts();
-                    let expected = done.score(split).map(|score| Expected::of(score, facts, split));
-                    read.parse(&text, &mut numbers, &facts.tags, expected)
-                });
-                let parsed = parsed.map(|(text, predicted)| {
-                    (Text { has_words: file.without_words.is_none(), ..text }, predicted)
-                });
-                match parsed {
-                    Ok((text, predicted)) => {
-                        let text = read.share(text);
-                        read.of.insert((view.cell.id.clone(), split), Said { text, predicted });
-                    }
-                    Err(why) => {
-                        read.left_out.push(format!("{}/{}: {why}", view.cell.folder(), file.file));
-                    }
-                }
-            }
-        }
-        read
+    /// Adds a file of the headline at the end of a cell.
+    ///
+    /// # Errors
+    /// It has other columns, or other counts than its record.
+    pub fn add(&mut self, file: &PredictionFile<'_>, text: &str) -> Result<(), String> {
+        let expected = file.score.map(|score| Expected::of(score, file.facts, file.split));
+        let (text, predicted) = self.parse(text, &file.facts.tags, expected)?;
+        let text = self.share(Text { has_words: file.has_words(), ..text });
+        self.of.insert((file.cell.id.clone(), file.split), PredictedTags { text, predicted });
+        Ok(())
     }
 
     /// What a single file says, with the names of its tags.
@@ -94,14 +72,14 @@ impl Tagged {
         text: &str,
         train: &[String],
         expected: Expected,
-    ) -> Result<(Vec<String>, Text, Said), String> {
+    ) -> Result<(Vec<String>, Text, PredictedTags), String> {
         let mut read = Self::default();
-        let (text, predicted) = read.parse(text, &mut HashMap::new(), train, Some(expected))?;
-        Ok((read.tags, text, Said { text: 0, predicted }))
+        let (text, predicted) = read.parse(text, train, Some(expected))?;
+        Ok((read.tags, text, PredictedTags { text: 0, predicted }))
     }
 
     /// What a cell said about a split.
-    pub fn get(&self, cell: &Cell, split: &'static str) -> Option<&Said> {
+    pub fn get(&self, cell: &Cell, split: &'static str) -> Option<&PredictedTags> {
         self.of.get(&(cell.id.clone(), split))
     }
 
@@ -118,16 +96,15 @@ impl Tagged {
     fn parse(
         &mut self,
         text: &str,
-        numbers: &mut HashMap<String, Tag>,
         train: &[String],
         expected: Option<Expected>,
     ) -> Result<(Text, Vec<Option<Tag>>), String> {
         let mut tag = |name: &str| {
-            numbers.get(name).copied().unwrap_or_else(|| {
-                let number = Tag::try_from(self.tags.len()).unwrap_or(Tag::MAX);
+            self.places.get(name).copied().unwrap_or_else(|| {
+                let place = Tag::try_from(self.tags.len()).unwrap_or(Tag::MAX);
                 self.tags.push(name.into());
-                numbers.insert(name.into(), number);
-                number
+                self.places.insert(name.into(), place);
+                place
             })
         };
         let (mut sentences, mut words, mut predicted) = (Vec::<SentenceSpan>::new(), Vec::new(), Vec::new());
@@ -173,7 +150,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Of a split with this score and these facts.
+    /// Returns what to expect of a split with this score and these facts.
     pub fn of(score: &Score, facts: &TaskFacts, split: &str) -> Self {
         let facts = facts.splits().find(|(name, _)| *name == split).map(|(_, facts)| facts);
         let sentences = facts.filter(|facts| facts.sentences > 0 && facts.sentences == score.sentences);
@@ -205,7 +182,7 @@ impl Text {
     }
 
     /// The tags of its words and of what was said about them, sorted by name, and their numbers.
-    pub fn tag_set<'a>(&self, said: &Said, tags: &'a [String]) -> Vec<(&'a str, Tag)> {
+    pub fn tag_set<'a>(&self, said: &PredictedTags, tags: &'a [String]) -> Vec<(&'a str, Tag)> {
         let gold = self.words.iter().map(|word| word.gold);
         let mut there = vec![false; tags.len()];
         for tag in gold.chain(said.predicted.iter().copied().flatten()) {
@@ -233,7 +210,7 @@ mod tests {
     const HEAD: &str = "sent_id\tid\tform\tgold\tpredicted\ttrain\n";
 
     fn parse(lines: &str, expected: Option<Expected>) -> Result<(Text, Vec<Option<Tag>>), String> {
-        Tagged::default().parse(&format!("{HEAD}{lines}"), &mut HashMap::new(), &[], expected)
+        Tagged::default().parse(&format!("{HEAD}{lines}"), &[], expected)
     }
 
     #[test]
@@ -265,7 +242,7 @@ mod tests {
         let lines = "-\t1\tx\tN\tN\tunknown\t1\n-\t2\tx\tN\tN\tunknown\t2\n-\t3\tx\tN\tN\tunknown\t4\n";
         let parse = |text: &str, sentences| {
             let expected = Expected { words: 3, correct: 3, sentences: Some(sentences) };
-            let found = Tagged::default().parse(text, &mut HashMap::new(), &[], Some(expected));
+            let found = Tagged::default().parse(text, &[], Some(expected));
             found.map(|(text, _)| text.sentences.len())
         };
         assert_eq!(parse(&format!("{head}{lines}"), 3), Ok(3));
@@ -281,7 +258,7 @@ mod tests {
     fn a_dash_is_a_label_where_train_has_it() {
         let text = format!("{HEAD}a\t1\tx\t-\t-\tunknown\n");
         let said = |train: &[String]| {
-            let (_, said) = Tagged::default().parse(&text, &mut HashMap::new(), train, None).expect("a line");
+            let (_, said) = Tagged::default().parse(&text, train, None).expect("a line");
             said
         };
         assert_eq!((said(&["-".into()]), said(&["N".into()])), (vec![Some(0)], vec![None]));

@@ -54,7 +54,7 @@ impl StepCost {
         self.cpu_ms.unwrap_or(self.step_ms)
     }
 
-    /// Its time over another's, round by round; nothing where they did not take turns.
+    /// Returns the ratio of its time to another's, round by round; nothing if they did not take turns.
     pub fn over(&self, other: &Self) -> Option<RoundRatios> {
         let by_round = || self.by_round.iter().zip(&other.by_round).map(|(own, other)| own / other).collect();
         (self.measured == other.measured)
@@ -124,7 +124,7 @@ pub(crate) struct MeasuredLoad {
 pub(crate) struct StepCosts {
     /// By the settings on which a step's time depends, and policy.
     rows: Vec<(String, String, StepCost)>,
-    /// Of each measurement.
+    /// The load during each measurement.
     pub loads: Vec<MeasuredLoad>,
 }
 
@@ -168,7 +168,7 @@ impl StepCosts {
         costs
     }
 
-    /// Those of a group, given one of its cells.
+    /// Returns the costs of a group, given one of its cells.
     pub fn find(&self, member: &CellView) -> Option<&StepCost> {
         let settings = &member.cell.settings;
         let key = settings.step_key();

@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use crate::number::fixed;
 use crate::study::cells::{BASELINE, CellView, SPLITS, distinct};
-use crate::study::comparison::{Comparison, Judging, Row, SEED};
+use crate::study::comparison::{Comparison, Judging, PairsBySeed, SEED};
 use crate::study::groups::Group;
 use crate::study::outcomes::{After, Outcomes, Twins};
+use crate::study::place::{Placed, PolicyPlace, placed};
 use crate::study::scores::ScoreKind;
 use crate::study::stages::value;
 
@@ -33,11 +34,9 @@ pub(crate) struct PolicyVerdict {
     pub stochastic_order: Option<StochasticOrder>,
 }
 
-impl PolicyVerdict {
-    fn is_of(&self, lang: &str, policy: &str, extras: &[String], split: &str) -> bool {
-        self.split == split && self.lang == lang && self.policy == policy && self.extras == extras
-    }
+placed!(struct PolicyVerdict);
 
+impl PolicyVerdict {
     /// What was found.
     pub fn judged(&self) -> Option<&Judged> {
         self.compared.judged()
@@ -65,7 +64,7 @@ impl Verdicts {
             margin,
             scatter: SeedScatter::default(),
         };
-        let of_split = |split, kind| tables(cells, groups, &judging(split, kind));
+        let of_split = |split, kind| judge_tables(cells, groups, &judging(split, kind));
         let own = SPLITS.map(|split| of_split(split, ScoreKind::Own));
         let macro_f1 = SPLITS.map(|split| of_split(split, ScoreKind::MacroF1));
         Self {
@@ -84,20 +83,18 @@ impl Verdicts {
     }
 
     /// The verdict on a group.
-    pub fn get(&self, group: &Group, split: &str) -> Option<&PolicyVerdict> {
-        self.find(&group.lang, &group.policy, &group.extras, split)
+    pub fn get(&self, of: &impl Placed, split: &str) -> Option<&PolicyVerdict> {
+        self.find(of.place(), split)
     }
 
     /// The verdict on a group's macro F1.
     pub fn macro_f1(&self, group: &Group, split: &str) -> Option<&PolicyVerdict> {
-        let is = |row: &&PolicyVerdict| row.is_of(&group.lang, &group.policy, &group.extras, split);
-        self.macro_f1.iter().find(is)
+        self.macro_f1.iter().find(|row| row.split == split && row.place() == group.place())
     }
 
     /// The verdict on a policy.
-    pub fn find(&self, lang: &str, policy: &str, extras: &[String], split: &str) -> Option<&PolicyVerdict> {
-        let is = |row: &&PolicyVerdict| row.is_of(lang, policy, extras, split);
-        self.rows.iter().find(is)
+    pub fn find(&self, place: PolicyPlace<'_>, split: &str) -> Option<&PolicyVerdict> {
+        self.rows.iter().find(|row| row.split == split && row.place() == place)
     }
 
     /// The rows of a language on a split.
@@ -107,7 +104,7 @@ impl Verdicts {
 }
 
 /// The rows of each language on a split, in the order of groups, and how much seeds scatter in all of them.
-fn tables(
+fn judge_tables(
     cells: &[CellView],
     groups: &[Group],
     judging: &Judging<'_>,
@@ -115,29 +112,29 @@ fn tables(
     let split = judging.split;
     let of_lang = |lang: &str| {
         let others = groups.iter().filter(|group| group.lang == lang && group.policy != BASELINE);
-        let paired = others.map(|group| (group, twins(cells, group, split)));
+        let paired = others.map(|group| (group, twins_of_group(cells, group, split)));
         paired.filter(|(_, twins)| !twins.is_empty()).collect::<Vec<_>>()
     };
     let langs: Vec<_> =
         distinct(groups.iter().map(|group| group.lang.as_str())).into_iter().map(of_lang).collect();
-    let rows: Vec<Vec<Row<'_>>> =
-        langs.iter().map(|table| table.iter().map(|(_, twins)| row(twins)).collect()).collect();
+    let rows: Vec<Vec<PairsBySeed<'_>>> =
+        langs.iter().map(|table| table.iter().map(|(_, twins)| pairs_of_twins(twins)).collect()).collect();
     let (compared, scatter) = judging.compare(&rows);
     let table = |(table, compared): (Vec<(&Group, Vec<_>)>, Vec<Comparison>)| {
         table
             .into_iter()
             .zip(compared)
-            .map(|((group, twins), found)| verdict(group, twins, split, found))
+            .map(|((group, twins), found)| policy_verdict(group, twins, split, found))
             .collect()
     };
     (langs.into_iter().zip(compared).map(table).collect(), scatter)
 }
 
-fn row<'a>(twins: &[(&'a CellView, &'a CellView)]) -> Row<'a> {
-    twins.iter().filter_map(|(a, b)| ends(a, b)).collect()
+fn pairs_of_twins<'a>(twins: &[(&'a CellView, &'a CellView)]) -> PairsBySeed<'a> {
+    twins.iter().filter_map(|(a, b)| ends_of_cells(a, b)).collect()
 }
 
-fn verdict(
+fn policy_verdict(
     group: &Group,
     mut twins: Vec<(&CellView, &CellView)>,
     split: &'static str,
@@ -150,7 +147,7 @@ fn verdict(
         extras: group.extras.clone(),
         split,
         compared,
-        stochastic_order: order(&twins, split),
+        stochastic_order: stochastic_order(&twins, split),
     }
 }
 
@@ -160,12 +157,16 @@ fn by_language([dev, test]: [Vec<Vec<PolicyVerdict>>; 2]) -> Vec<PolicyVerdict> 
 }
 
 /// The ends of two cells, with their seed.
-fn ends<'a>(a: &'a CellView, b: &'a CellView) -> Option<(u64, Twins<'a>)> {
+fn ends_of_cells<'a>(a: &'a CellView, b: &'a CellView) -> Option<(u64, Twins<'a>)> {
     Some((a.cell.settings.seed, (After::end(a)?, After::end(b)?)))
 }
 
 /// The cells of a group that were scored on a split, each with that of its seed in which everything learns.
-fn twins<'a>(cells: &'a [CellView], group: &Group, split: &str) -> Vec<(&'a CellView, &'a CellView)> {
+fn twins_of_group<'a>(
+    cells: &'a [CellView],
+    group: &Group,
+    split: &str,
+) -> Vec<(&'a CellView, &'a CellView)> {
     let scored = |view: &&CellView| view.done().is_some_and(|done| done.score(split).is_some());
     let pair = |view: &'a CellView| {
         let is_base = |other: &&CellView| other.cell.settings.policy == BASELINE && other.is_twin_of(view);
@@ -175,7 +176,7 @@ fn twins<'a>(cells: &'a [CellView], group: &Group, split: &str) -> Vec<(&'a Cell
 }
 
 /// Stochastic order over seeds, where there are enough.
-fn order(paired: &[(&CellView, &CellView)], split: &str) -> Option<StochasticOrder> {
+fn stochastic_order(paired: &[(&CellView, &CellView)], split: &str) -> Option<StochasticOrder> {
     if paired.len() < SEEDS_FOR_ORDER {
         return None;
     }

@@ -3,17 +3,19 @@
 use frostline_record::{MadeBy, PairedTimes, Record, Sweep};
 
 use crate::study::advice::{self, Advice, Standing};
+use crate::study::baselines::{self, BaselineStats};
 use crate::study::cells::{self, BASELINE, CellView, distinct};
+use crate::study::epochs::is_steady;
 use crate::study::groups::{self, Group};
 use crate::study::hardware::{self, Hardware};
 use crate::study::outcomes::Outcomes;
-use crate::study::sanity::{self, Examined, Finding, Kind, Line, Places};
+use crate::study::place::Placed;
+use crate::study::sanity::{self, Examined, Finding, FindingKind, FindingLine, Places};
 use crate::study::stage_verdicts;
 use crate::study::stages::ScoredBy;
 use crate::study::stored::Stored;
 use crate::study::turns::{StepCost, StepCosts};
 use crate::study::twins;
-use crate::study::untrained;
 use crate::study::verdicts::Verdicts;
 
 /// A sweep's records, grouped.
@@ -30,7 +32,7 @@ pub(crate) struct Study {
     pub outcomes: Outcomes,
     pub verdicts: Verdicts,
     pub advice: Vec<Advice>,
-    /// Of steps in turns, as far as they were timed.
+    /// Costs of steps in turns, as far as they were timed.
     pub step_costs: StepCosts,
     /// What times depend on, in the cells' order.
     pub machines: Vec<Hardware>,
@@ -51,7 +53,7 @@ impl Study {
         let examined =
             Examined { plan: &sweep.plan, cells: &cells, groups: &groups, rates: sweep.rates.as_ref() };
         let study = Self {
-            sanity: sanity::of(&examined),
+            sanity: sanity::find_problems(&examined),
             machines: hardware::machines(&cells),
             standings: Vec::new(),
             cells,
@@ -88,19 +90,19 @@ impl Study {
         self.verdicts = Verdicts::of(&self.cells, &self.groups, &outcomes, margin);
         stage_verdicts::judge(&mut self.groups, &self.cells, &outcomes, margin);
         self.outcomes = outcomes;
-        self.standings = advice::standings(&self.cells, &self.groups, &self.verdicts);
-        let of_lang = |lang: &str| untrained::of_cells(&self.cells, lang, None);
-        let baselines: Vec<_> = self.langs().into_iter().flat_map(of_lang).collect();
-        self.advice = advice::of(&self.groups, &self.standings, &self.verdicts, &baselines, margin);
+        self.standings = advice::rank_groups(&self.cells, &self.groups, &self.verdicts);
+        let baselines = self.all_baselines();
+        self.advice =
+            advice::recommend_policies(&self.groups, &self.standings, &self.verdicts, &baselines, margin);
         // Where comparisons say nothing, nothing is recommended; advice itself looks at seeds.
         let sanity = &self.sanity;
         let forbids = |one: &Advice| sanity::forbidding(sanity, &one.langs, &one.extras);
-        self.advice.retain(|one| forbids(one).is_none_or(|finding| finding.kind == Kind::FewSeeds));
+        self.advice.retain(|one| forbids(one).is_none_or(|finding| finding.kind == FindingKind::FewSeeds));
         self
     }
 
     /// What the findings mean for the rest, and a line for each; nothing without a finding.
-    pub fn sanity_lines(&self) -> Option<(String, Vec<Line>)> {
+    pub fn sanity_lines(&self) -> Option<(String, Vec<FindingLine>)> {
         let (langs, axes) = (self.langs(), self.axes());
         let places = Places { langs: &langs, axes: &axes };
         Some((sanity::summary(&self.sanity, &places)?, sanity::lines(&self.sanity, &places)))
@@ -108,10 +110,7 @@ impl Study {
 
     /// What a group costs beside others.
     pub fn standing(&self, group: &Group) -> Option<Standing> {
-        let same = |other: &Group| {
-            (&other.lang, &other.policy, &other.extras) == (&group.lang, &group.policy, &group.extras)
-        };
-        self.standings[self.groups.iter().position(same)?]
+        self.standings[self.groups.iter().position(|other| other.place() == group.place())?]
     }
 
     /// Differences of accuracies below this do not matter, in points.
@@ -146,13 +145,44 @@ impl Study {
     }
 
     /// The groups of a language.
-    pub fn groups_of<'a>(&'a self, lang: &'a str) -> impl Iterator<Item = &'a Group> {
+    pub fn groups_of<'a, 'b>(&'a self, lang: &'b str) -> impl Iterator<Item = &'a Group> + use<'a, 'b> {
         self.groups.iter().filter(move |group| group.lang == lang)
+    }
+
+    /// The baselines of the headline of a language's cells, for all further axes together if they make no difference.
+    pub fn baselines(&self, lang: &str) -> Vec<BaselineStats> {
+        baselines::of_cells(&self.cells, lang, None)
+    }
+
+    /// The same of a task.
+    pub fn task_baselines(&self, lang: &str, task: &str) -> Vec<BaselineStats> {
+        baselines::of_cells(&self.cells, lang, Some(task))
+    }
+
+    /// The baselines of all languages.
+    pub fn all_baselines(&self) -> Vec<BaselineStats> {
+        self.langs().into_iter().flat_map(|lang| self.baselines(lang)).collect()
+    }
+
+    /// The names and dev scores of the baselines of a figure's panel, given one of its groups.
+    pub fn references(&self, group: &Group) -> Vec<(String, f64)> {
+        let all = self.baselines(&group.lang).into_iter().filter(|one| one.is_at(&group.extras));
+        all.filter_map(|one| Some((one.title().to_string(), one.dev.as_ref()?.score.mean))).collect()
     }
 
     /// The cells of a group.
     pub fn members<'a>(&'a self, group: &'a Group) -> impl Iterator<Item = &'a CellView> {
         self.cells.iter().filter(move |view| group.holds(view))
+    }
+
+    /// The group of the same language and further axes that freezes nothing.
+    pub fn none_of(&self, group: &Group) -> Option<&Group> {
+        self.groups_of(&group.lang).find(|other| other.policy == BASELINE && other.extras == group.extras)
+    }
+
+    /// Whether the same learns in every step of a group's cells.
+    pub fn has_steady_steps(&self, group: &Group) -> bool {
+        self.members(group).filter_map(CellView::done).all(is_steady)
     }
 
     /// Whether cells have several stages.
@@ -175,7 +205,7 @@ impl Study {
         self.policies().contains(&BASELINE)
     }
 
-    /// Who made the records, each with the count of its records, in the cells' order.
+    /// Returns the makers of records, each with the number of its records, in the cells' order.
     pub fn makers(&self) -> Vec<(&MadeBy, usize)> {
         let all: Vec<&MadeBy> = self.cells.iter().filter_map(CellView::made_by).collect();
         let count = |maker: &MadeBy| all.iter().filter(|&&other| other == maker).count();

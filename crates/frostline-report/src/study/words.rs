@@ -9,7 +9,7 @@ use crate::study::groups::Group;
 use crate::study::whole::Study;
 
 /// What every output of a synthetic plan says.
-pub(crate) const SYNTHETIC: &str = "Synthetic data: its sentences are made up by a program. These numbers say nothing about any \
+pub(crate) const SYNTHETIC: &str = "Synthetic data: its sentences are made up by a program. These numbers show nothing about any \
      real language.";
 
 /// The same in few words, for a terminal and for figures.

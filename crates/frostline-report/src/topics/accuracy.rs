@@ -3,16 +3,14 @@
 use frostline_record::{Score, Select, Settings};
 
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Theme, Tone};
+use crate::facts::{self, View};
 use crate::fields::Fields;
-use crate::keys;
 use crate::number::count;
 use crate::page::Page;
-use crate::study::baselines;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::words::{SENTENCES, units};
-use crate::study::{BASELINE, CellView, SplitStats, Study, panels};
-use crate::table::Quantity;
-use crate::topic::{Of, Place, Topic};
+use crate::study::{CellView, Group, SplitStats, Study, panels};
+use crate::topic::{Place, Topic};
 
 /// Accuracy.
 pub(crate) struct Accuracies;
@@ -36,7 +34,7 @@ impl Topic for Accuracies {
                 said.iter().map(ToString::to_string).collect::<Vec<String>>()
             }),
             Place::Language(lang) => {
-                sampling(study, lang, page);
+                describe_margins(study, lang, page);
             }
             Place::Caveats => page.items({
                 picked_on_dev(study).into_iter().chain(lost_words(study)).collect::<Vec<String>>()
@@ -46,21 +44,16 @@ impl Topic for Accuracies {
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        let mut figures = vec![dev(study)];
+        let mut figures = vec![dev_figure(study)];
         if study.groups.iter().any(|group| group.test.is_some()) {
             figures.push(dev_and_test(study));
         }
         figures
     }
 
-    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(group) => Fields::default()
-                .with("dev", &group.dev)
-                .with("test", &group.test)
-                .with("dev_accuracy_gain", &group.dev_gain),
-            Of::Sweep => Fields::default(),
-        }
+    fn group_facts(&self, _: &Study, group: &Group) -> Fields {
+        let fields = Fields::default().with("dev", &group.dev).with("test", &group.test);
+        fields.with("dev_accuracy_gain", &group.dev_gain)
     }
 }
 
@@ -69,22 +62,11 @@ fn score<'a>(view: &'a CellView, split: &str) -> Option<&'a Score> {
 }
 
 /// How far accuracies may be off because dev is a sample. Differences between policies are the topic `verdicts`.
-fn sampling(study: &Study, lang: &str, page: &mut Page) {
+fn describe_margins(study: &Study, lang: &str, page: &mut Page) {
     let units = units(study);
     let judged = study.verdicts.of_lang(lang, "dev").any(|row| row.judged().is_some());
     page.section(3, "How sure are these accuracies?");
-    let columns = keys::of_group(study)
-        .column(format!("Dev {}", units.many), Quantity::Count, |group| {
-            group.dev.as_ref().map(|dev| dev.words)
-        })
-        .column("Half of 95 % interval", Quantity::HalfWidth(2), |group| {
-            Some(group.dev.as_ref()?.accuracy_interval?.half_width())
-        })
-        .optional("vs none", Quantity::Points(2), move |group| {
-            // The table of verdicts has it otherwise.
-            group.dev_gain.filter(|_| !judged && group.policy != BASELINE)
-        });
-    page.table(columns.table(study.groups_of(lang)));
+    page.table(facts::table(study, View::Sampling, Some(lang)));
     let dependent = match units {
         SENTENCES => "",
         _ => "; words of one sentence are not, so the true error is somewhat larger",
@@ -119,7 +101,7 @@ fn picked_on_dev(study: &Study) -> Option<String> {
     })
 }
 
-/// Words that counted as wrong without the model having had a say, per language.
+/// Words that count as wrong whatever the model predicts, per language.
 fn lost_words(study: &Study) -> Vec<String> {
     let mut points = Vec::new();
     for lang in study.langs() {
@@ -138,7 +120,7 @@ fn lost_words(study: &Study) -> Vec<String> {
             format!(" ({})", dev.unseen_tags.join(", "))
         };
         points.push(format!(
-            "**{lang}**: {} of {} dev {} count as wrong whatever the model says: {} lost to \
+            "**{lang}**: {} of {} dev {} count as wrong whatever the model predicts: {} lost to \
              truncation, {} without any subword, {} with a tag that train lacks{tags}. The \
              study's accuracy leaves them out.",
             count(lost),
@@ -152,7 +134,7 @@ fn lost_words(study: &Study) -> Vec<String> {
     points
 }
 
-/// What a figure says of its spread over seeds.
+/// The note of a figure on its spread over seeds.
 pub(crate) fn seeds_note(study: &Study) -> &'static str {
     if study.has_several_seeds() {
         "Thick line and ±: one standard deviation over seeds."
@@ -162,36 +144,34 @@ pub(crate) fn seeds_note(study: &Study) -> &'static str {
 }
 
 /// The bar of a split.
-fn bar(name: &str, split: Option<&SplitStats>) -> Option<Bar> {
-    let split = split?;
-    let interval = split.accuracy_interval.map(|ends| [ends.low, ends.high]);
-    Some(Bar::new(name, split.accuracy, interval))
+fn split_bar(name: &str, split: Option<&SplitStats>) -> Option<Bar> {
+    split.map(|split| Bar::of_share(name, split.accuracy, split.accuracy_interval))
 }
 
-fn names(study: &Study) -> Vec<String> {
-    study.policies().into_iter().map(String::from).collect()
-}
-
-/// One bar per policy, baselines as lines across.
-fn dev(study: &Study) -> Figure {
-    let many = units(study).many;
+/// Accuracies by policy, panel by panel; one bar per policy has baselines as lines across.
+fn accuracy_bars(
+    study: &Study,
+    lengths: Lengths,
+    interval: &'static str,
+    of: fn(&Group) -> Vec<Option<Bar>>,
+) -> Chart {
+    let is_single = lengths == Lengths::Shares;
     let panels = panels(study).into_iter().map(|panel| {
         let rows = panel.groups.iter().map(|group| BarRow {
             name: group.policy.clone(),
             tone: Tone::Policy(study.place_of(&group.policy)),
-            bars: bar("", group.dev.as_ref()).into_iter().collect(),
+            bars: of(group).into_iter().flatten().collect(),
         });
-        BarPanel {
-            axis: DEV_AXIS.into(),
-            kind: String::new(),
-            rows: rows.collect(),
-            references: panel
-                .groups
-                .first()
-                .map_or_else(Vec::new, |group| baselines::references(study, group)),
-            title: panel.title,
-        }
+        let axis = if is_single { DEV_AXIS } else { "accuracy, %" };
+        let first = panel.groups.first().filter(|_| is_single);
+        let references = first.map_or_else(Vec::new, |group| study.references(group));
+        BarPanel { references, ..BarPanel::new(panel.title, axis, rows.collect()) }
     });
+    Chart::Bars(Bars { panels: panels.collect(), lengths, interval, diamond: "" })
+}
+
+fn dev_figure(study: &Study) -> Figure {
+    let many = units(study).many;
     Figure {
         path: "figures/accuracy.svg",
         title: dev_accuracy!(" by what is frozen"),
@@ -199,20 +179,14 @@ fn dev(study: &Study) -> Figure {
         about: format!(
             "Each mark is the mean accuracy on dev, over all {many}. The thick line \
              at its end is one standard deviation over seeds. The thin line is the 95 % Wilson \
-             interval of that accuracy alone; the tables say which policies differ. Dashed lines are \
+             interval of that accuracy alone; the tables show which policies differ. Dashed lines are \
              baselines, which need no training of the encoder."
         ),
-        chart: Chart::Bars(Bars {
-            lengths: Lengths::Shares,
-            panels: panels.collect(),
-            names: names(study),
-            interval: "95 % interval of dev",
-            diamond: "",
-        }),
+        chart: accuracy_bars(study, Lengths::Shares, "95 % interval of dev", |group| vec![split_bar("", group.dev.as_ref())]),
         notes: vec![
             format!(
                 "Mark and number: mean accuracy over all {many} of dev. Thin line: 95 % Wilson interval at the \
-                 size of dev, for that accuracy alone. The tables say which policies differ."
+                 size of dev, for that accuracy alone. The tables show which policies differ."
             )
             .into(),
             seeds_note(study).into(),
@@ -224,23 +198,6 @@ fn dev(study: &Study) -> Figure {
 /// A pair of bars per policy.
 fn dev_and_test(study: &Study) -> Figure {
     let many = units(study).many;
-    let panels = panels(study).into_iter().map(|panel| {
-        let rows = panel.groups.iter().map(|group| BarRow {
-            name: group.policy.clone(),
-            tone: Tone::Policy(study.place_of(&group.policy)),
-            bars: [bar("dev", group.dev.as_ref()), bar("test", group.test.as_ref())]
-                .into_iter()
-                .flatten()
-                .collect(),
-        });
-        BarPanel {
-            axis: "accuracy, %".into(),
-            kind: String::new(),
-            rows: rows.collect(),
-            references: Vec::new(),
-            title: panel.title,
-        }
-    });
     Figure {
         path: "figures/dev_test.svg",
         title: "Dev and test accuracy by what is frozen",
@@ -249,12 +206,8 @@ fn dev_and_test(study: &Study) -> Figure {
             "Each pair of bars is a policy's mean accuracy over all {many} of dev and of test, the thin \
              line at its end the 95 % Wilson interval at that split's size."
         ),
-        chart: Chart::Bars(Bars {
-            lengths: Lengths::Groups,
-            panels: panels.collect(),
-            names: names(study),
-            interval: "95 % interval",
-            diamond: "",
+        chart: accuracy_bars(study, Lengths::Groups, "95 % interval", |group| {
+            vec![split_bar("dev", group.dev.as_ref()), split_bar("test", group.test.as_ref())]
         }),
         notes: vec![
             format!(

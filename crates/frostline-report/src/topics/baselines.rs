@@ -6,11 +6,11 @@ use crate::fields::Fields;
 use crate::keys;
 use crate::number::{count, fixed, listed};
 use crate::page::Page;
-use crate::study::baselines::{self, ANY, BaselineStats, first_of_seeds};
+use crate::study::baselines::{ANY, BaselineStats, first_of_seeds};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{CellView, Group, Study, distinct};
-use crate::table::{Columns, Quantity, RowTable};
-use crate::topic::{Of, Place, Topic, TopicTable};
+use crate::table::{Columns, Quantity};
+use crate::topic::{Place, Topic, TopicTable};
 
 /// The backends that compute on a GPU.
 const GPU_BACKENDS: [&str; 2] = ["cuda", "wgpu"];
@@ -21,9 +21,9 @@ pub(crate) struct Baselines {
 }
 
 impl Baselines {
-    /// Those of a study.
+    /// Collects the baselines of a study.
     pub fn of(study: &Study) -> Self {
-        Self { all: baselines::all(study) }
+        Self { all: study.all_baselines() }
     }
 }
 
@@ -31,7 +31,7 @@ impl Topic for Baselines {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         match place {
             Place::Remarks => page.items({
-                let below = study.langs().into_iter().flat_map(|lang| below(study, lang));
+                let below = study.langs().into_iter().flat_map(|lang| policies_below(study, lang));
                 let unsettled = self.all.iter().filter(|one| one.converged == Some(false)).map(|one| {
                     format!(
                         "**{}**: the logistic probe did not converge in {} iterations; it may be a little better than \
@@ -70,21 +70,17 @@ impl Topic for Baselines {
     }
 
     fn tables(&self, study: &Study) -> Vec<TopicTable> {
-        let tables = {
-            let rows: Vec<BaselineSplit<'_>> = first_of_seeds(study).flat_map(rows).collect();
-            if first_of_seeds(study).next().is_none() {
-                return Vec::new();
-            }
-            vec![RowTable { name: "baselines", table: columns(study).table(rows) }]
-        };
-        tables.into_iter().map(TopicTable::Rows).collect()
+        if first_of_seeds(&study.cells).next().is_none() {
+            return Vec::new();
+        }
+        vec![TopicTable::Rows(
+            "baselines",
+            file_columns(study).table(first_of_seeds(&study.cells).flat_map(file_rows)),
+        )]
     }
 
-    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(_) => Fields::default(),
-            Of::Sweep => Fields::default().with_some("baselines", &self.all),
-        }
+    fn facts(&self, _: &Study) -> Fields {
+        Fields::default().with_some("baselines", &self.all)
     }
 }
 
@@ -113,7 +109,7 @@ struct BaselineSplit<'a> {
     score: &'a Score,
 }
 
-fn rows(view: &CellView) -> Vec<BaselineSplit<'_>> {
+fn file_rows(view: &CellView) -> Vec<BaselineSplit<'_>> {
     let mut rows = Vec::new();
     for (task, all) in view.done().into_iter().flat_map(|done| &done.result.baselines) {
         for (name, baseline) in all {
@@ -131,7 +127,7 @@ fn rows(view: &CellView) -> Vec<BaselineSplit<'_>> {
     rows
 }
 
-fn columns(study: &Study) -> Columns<'_, BaselineSplit<'_>> {
+fn file_columns(study: &Study) -> Columns<'_, BaselineSplit<'_>> {
     let synthetic = study.synthetic();
     Columns::default()
         .column("synthetic", Quantity::Text, move |_| synthetic)
@@ -158,11 +154,11 @@ fn columns(study: &Study) -> Columns<'_, BaselineSplit<'_>> {
         .column("converged", Quantity::Text, |row| row.baseline.fit.as_ref().map(|fit| fit.converged))
 }
 
-/// Who stays below a baseline on dev in a language, in words; places with the same answer in one.
-fn below(study: &Study, lang: &str) -> Vec<String> {
+/// Lists the policies below each baseline on dev; places with the same answer share a sentence.
+fn policies_below(study: &Study, lang: &str) -> Vec<String> {
     type Who = (&'static str, Vec<String>);
     let mut found: Vec<(Who, Vec<(String, f64)>)> = Vec::new();
-    for one in baselines::of(study, lang) {
+    for one in study.baselines(lang) {
         let Some(dev) = &one.dev else { continue };
         let is_below =
             |group: &&Group| group.dev.as_ref().is_some_and(|own| own.accuracy.mean < dev.accuracy.mean);
@@ -189,10 +185,13 @@ fn below(study: &Study, lang: &str) -> Vec<String> {
             None => found.push((key, vec![at])),
         }
     }
-    found.iter().map(|((title, policies), places)| said(lang, title, policies, places)).collect()
+    found
+        .iter()
+        .map(|((title, policies), places)| policies_below_sentence(lang, title, policies, places))
+        .collect()
 }
 
-fn said(lang: &str, title: &str, policies: &[String], places: &[(String, f64)]) -> String {
+fn policies_below_sentence(lang: &str, title: &str, policies: &[String], places: &[(String, f64)]) -> String {
     let verb = if policies.len() == 1 { "lies" } else { "lie" };
     let at = match places {
         [(place, _)] if place.is_empty() => String::new(),

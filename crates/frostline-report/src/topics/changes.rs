@@ -8,7 +8,7 @@ use crate::keys;
 use crate::number::fixed;
 use crate::page::Page;
 use crate::study::{CellView, Group, Study, distinct, panels};
-use crate::table::{Quantity, RowTable};
+use crate::table::Quantity;
 use crate::topic::{Place, Topic, TopicTable};
 
 /// Changes of the encoder.
@@ -31,40 +31,36 @@ struct PartChange {
 impl Topic for Changes {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         if let Place::Language(lang) = place {
-            settled(study, lang, page);
-            moved(study, lang, page);
+            describe_settling(study, lang, page);
+            describe_changes(study, lang, page);
         }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        if any(study) { vec![figure(study)] } else { Vec::new() }
+        if has_changes(study) { vec![changes_figure(study)] } else { Vec::new() }
     }
 
     fn tables(&self, study: &Study) -> Vec<TopicTable> {
-        let tables = {
-            if !any(study) {
-                return Vec::new();
-            }
-            let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
-            let rows =
-                done.flat_map(|(view, done)| done.result.changes.iter().map(move |change| (view, change)));
-            let columns = keys::of_cell(study, |row: &(&CellView, &Change)| row.0)
-                .column("part", Quantity::Text, |row| row.1.group.clone())
-                .column("relative_change", Quantity::Share(2), |row| row.1.relative)
-                .column("cka", Quantity::Number(3, ""), |row| row.1.cka);
-            vec![RowTable { name: "changes", table: columns.table(rows) }]
-        };
-        tables.into_iter().map(TopicTable::Rows).collect()
+        if !has_changes(study) {
+            return Vec::new();
+        }
+        let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
+        let rows = done.flat_map(|(view, done)| done.result.changes.iter().map(move |change| (view, change)));
+        let columns = keys::of_cell(study, |row: &(&CellView, &Change)| row.0)
+            .column("part", Quantity::Text, |row| row.1.group.clone())
+            .column("relative_change", Quantity::Exact, |row| row.1.relative)
+            .column("cka", Quantity::Exact, |row| row.1.cka);
+        vec![TopicTable::Rows("changes", columns.table(rows))]
     }
 }
 
-/// Whether any record tells it.
-fn any(study: &Study) -> bool {
+/// Whether any record has changes.
+fn has_changes(study: &Study) -> bool {
     study.cells.iter().filter_map(CellView::done).any(|done| !done.result.changes.is_empty())
 }
 
 /// A group's parts from the input up; empty where its records tell nothing.
-fn of(study: &Study, group: &Group) -> Vec<PartChange> {
+fn changes_of_group(study: &Study, group: &Group) -> Vec<PartChange> {
     let results: Vec<&Outcome> =
         study.members(group).filter_map(CellView::done).map(|done| &done.result).collect();
     let all = || results.iter().flat_map(|result| &result.changes);
@@ -82,10 +78,10 @@ fn of(study: &Study, group: &Group) -> Vec<PartChange> {
 }
 
 /// Relative change and CKA of every part of the encoder, a table each.
-fn moved(study: &Study, lang: &str, page: &mut Page) {
+fn describe_changes(study: &Study, lang: &str, page: &mut Page) {
     let rows: Vec<(&Group, Vec<PartChange>)> = study
         .groups_of(lang)
-        .map(|group| (group, of(study, group)))
+        .map(|group| (group, changes_of_group(study, group)))
         .filter(|(_, parts)| !parts.is_empty())
         .collect();
     if rows.is_empty() {
@@ -112,16 +108,11 @@ fn moved(study: &Study, lang: &str, page: &mut Page) {
     ];
     for (about, unit, get) in kinds {
         type PartsRow<'a> = &'a (&'a Group, Vec<PartChange>);
-        let columns = keys::frozen(
-            study,
-            |row: &PartsRow<'_>| row.0.policy.clone(),
-            |row: &PartsRow<'_>| &row.0.extras,
-        )
-        .each(
+        let columns = keys::of_rows(study).each(
             names.clone(),
             |part| (*part).into(),
             unit,
-            move |row, name| row.1.iter().find(|part| part.part == **name).map(get),
+            move |row: &PartsRow<'_>, name| row.1.iter().find(|part| part.part == **name).map(get),
         );
         page.paragraph(about);
         page.table(columns.table(&rows));
@@ -129,7 +120,7 @@ fn moved(study: &Study, lang: &str, page: &mut Page) {
 }
 
 /// What froze on the way, and when.
-fn settled(study: &Study, lang: &str, page: &mut Page) {
+fn describe_settling(study: &Study, lang: &str, page: &mut Page) {
     let told: Vec<(&Group, Vec<String>)> = study
         .groups_of(lang)
         .map(|group| (group, settled_parts(study, group)))
@@ -189,11 +180,12 @@ const SHADINGS: [Shading; 2] = [
 ];
 
 /// Policies by parts, shaded. The same shade is the same change in every panel.
-fn figure(study: &Study) -> Figure {
+fn changes_figure(study: &Study) -> Figure {
     let maps: Vec<(String, Vec<PartsOfPolicy>)> = panels(study)
         .into_iter()
         .map(|panel| {
-            let rows = panel.groups.iter().map(|group| (group.policy.clone(), of(study, group)));
+            let rows =
+                panel.groups.iter().map(|group| (group.policy.clone(), changes_of_group(study, group)));
             (panel.title, rows.filter(|(_, parts)| !parts.is_empty()).collect())
         })
         .collect();
@@ -201,7 +193,7 @@ fn figure(study: &Study) -> Figure {
     for shading in &SHADINGS {
         let parts = maps.iter().flat_map(|(_, rows)| rows).flat_map(|(_, parts)| parts);
         let top = parts.map(shading.measure).fold(f64::MIN_POSITIVE, f64::max);
-        // A root, so that small changes can be told from none.
+        // A root, so that small changes can be distinguished from none.
         let shade = |part: &PartChange| 0.75 * ((shading.measure)(part) / top).clamp(0.0, 1.0).sqrt();
         let field = |part: &PartChange| Some(HeatField { label: (shading.label)(part), shade: shade(part) });
         for (title, rows) in maps.iter().filter(|(_, rows)| !rows.is_empty()) {

@@ -1,5 +1,6 @@
 //! What happens from epoch to epoch: accuracy and losses, and what learns where that changes.
 
+use frostline_record::PublishedRun;
 use frostline_score::MeanStd;
 
 use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
@@ -7,12 +8,11 @@ use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
 use crate::study::epochs::EpochStats;
-use crate::study::panels::NAMED;
 use crate::study::words::units;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{Group, Panel, Study, distinct, named, panels, unnamed_note};
 use crate::table::Quantity;
-use crate::topic::{Of, Place, Topic};
+use crate::topic::{Place, Topic};
 
 /// Convergence.
 pub(crate) struct Convergence;
@@ -20,8 +20,8 @@ pub(crate) struct Convergence;
 impl Topic for Convergence {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         if let Place::Language(lang) = place {
-            epochs(study, lang, page);
-            trainable(study, lang, page);
+            describe_epochs(study, lang, page);
+            describe_trainable(study, lang, page);
         }
     }
 
@@ -41,7 +41,6 @@ impl Topic for Convergence {
             theme: Theme::Learning,
             about: "Each line is the mean over seeds. The shade around it is one standard deviation.".into(),
             chart: Chart::Lines(Lines {
-                most: panels.iter().map(|panel| panel.groups.len()).max().unwrap_or(0).min(NAMED),
                 panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
                 x_title: "epoch",
                 x: XAxis::From(1),
@@ -49,18 +48,14 @@ impl Topic for Convergence {
                 y: YAxis::Shares,
                 spread: Spread::Band,
                 key: LineKey::Marks,
-                names: study.policies().into_iter().map(String::from).collect(),
             }),
             notes,
             across: study.langs().len(),
         }]
     }
 
-    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(group) => Fields::default().with("epochs", &group.epochs),
-            Of::Sweep => Fields::default(),
-        }
+    fn group_facts(&self, _: &Study, group: &Group) -> Fields {
+        Fields::default().with("epochs", &group.epochs)
     }
 }
 
@@ -69,40 +64,86 @@ fn row_of(group: &Group, epoch: u32) -> Option<&EpochStats> {
     group.epochs.iter().find(|row| row.epoch == epoch)
 }
 
+/// A number of each epoch, ours and a published run's.
+pub(crate) struct EpochFact {
+    /// The title of its table; `{unit}` is what is labelled.
+    title: &'static str,
+    pub unit: Quantity,
+    pub ours: fn(&EpochStats) -> Option<MeanStd>,
+    pub published: fn(&PublishedRun) -> &[f64],
+    /// What a reference calls it that defines it below its table.
+    pub defined_as: &'static str,
+}
+
+impl EpochFact {
+    pub fn title(&self, study: &Study) -> String {
+        self.title.replace("{unit}", units(study).one)
+    }
+
+    /// Whether it is the accuracy, which references count in two ways.
+    pub fn is_accuracy(&self) -> bool {
+        self.title.starts_with(dev_accuracy!(""))
+    }
+}
+
+/// All numbers of an epoch, in the order of their tables.
+pub(crate) const EPOCH_FACTS: [EpochFact; 5] = [
+    EpochFact {
+        title: dev_accuracy!(" % after each epoch"),
+        unit: Quantity::Share(2),
+        ours: |row| Some(row.dev_accuracy),
+        published: |run| &run.dev_accuracy,
+        defined_as: "",
+    },
+    EpochFact {
+        title: "Dev macro F1 % after each epoch",
+        unit: Quantity::Share(2),
+        ours: |row| row.dev_macro_f1,
+        published: |_| &[],
+        defined_as: "",
+    },
+    EpochFact {
+        title: "Dev F1 % of the positive label after each epoch",
+        unit: Quantity::Share(2),
+        ours: |row| row.dev_positive_f1,
+        published: |run| &run.dev_f1,
+        defined_as: "dev_f1",
+    },
+    EpochFact {
+        title: "Dev loss after each epoch, nats per {unit}",
+        unit: Quantity::Number(4, ""),
+        ours: |row| Some(row.dev_loss_nats),
+        published: |run| &run.dev_loss_nats,
+        defined_as: "",
+    },
+    EpochFact {
+        title: "Train loss of each epoch, nats per {unit}",
+        unit: Quantity::Number(4, ""),
+        ours: |row| Some(row.train_loss_nats),
+        published: |run| &run.train_loss_nats,
+        defined_as: "train_loss_nats",
+    },
+];
+
 /// Accuracy and loss on dev, and train loss after every epoch.
-fn epochs(study: &Study, lang: &str, page: &mut Page) {
-    type Get = fn(&EpochStats) -> Option<MeanStd>;
-    let per = units(study).one;
-    let tables: [(String, Quantity, Get); 5] = [
-        (dev_accuracy!(" % after each epoch").into(), Quantity::Share(2), |row| Some(row.dev_accuracy)),
-        ("Dev macro F1 % after each epoch".into(), Quantity::Share(2), |row| row.dev_macro_f1),
-        ("Dev F1 % of the positive label after each epoch".into(), Quantity::Share(2), |row| {
-            row.dev_positive_f1
-        }),
-        (format!("Dev loss after each epoch, nats per {per}"), Quantity::Number(4, ""), |row| {
-            Some(row.dev_loss_nats)
-        }),
-        (format!("Train loss of each epoch, nats per {per}"), Quantity::Number(4, ""), |row| {
-            Some(row.train_loss_nats)
-        }),
-    ];
-    let all = study.groups_of(lang).flat_map(|group| group.epochs.iter().map(|row| row.epoch));
-    let last = all.max().unwrap_or(0);
-    let is_known =
-        |get: &Get| study.groups_of(lang).any(|group| group.epochs.iter().any(|row| get(row).is_some()));
-    for (title, unit, get) in tables.into_iter().filter(|(.., get)| is_known(get)) {
-        page.section(3, title);
-        let columns =
-            heads(study, lang, last).into_iter().fold(keys::of_group(study), |columns, (epoch, head)| {
-                columns.optional(head, unit, move |group| row_of(group, epoch).and_then(get))
-            });
+fn describe_epochs(study: &Study, lang: &str, page: &mut Page) {
+    let rows = || study.groups_of(lang).flat_map(|group| &group.epochs);
+    let last = rows().map(|row| row.epoch).max().unwrap_or(0);
+    for fact in EPOCH_FACTS.iter().filter(|fact| rows().any(|row| (fact.ours)(row).is_some())) {
+        page.section(3, fact.title(study));
+        let columns = epoch_heads(study, lang, last).into_iter().fold(
+            keys::of_group(study),
+            |columns, (epoch, head)| {
+                columns.optional(head, fact.unit, move |group| row_of(group, epoch).and_then(fact.ours))
+            },
+        );
         page.table(columns.table(study.groups_of(lang)));
-        stages(study, lang, page);
+        list_stages(study, lang, page);
     }
 }
 
 /// The heads of a language's epochs: `3`, or `3 (tuning)` where all cells are in one stage then.
-fn heads(study: &Study, lang: &str, last: u32) -> Vec<(u32, String)> {
+fn epoch_heads(study: &Study, lang: &str, last: u32) -> Vec<(u32, String)> {
     let head = |epoch: u32| {
         let rows = study.groups_of(lang).flat_map(|group| group.epochs.iter());
         let stages = distinct(rows.filter(|row| row.epoch == epoch).map(|row| row.stage.as_deref()));
@@ -114,8 +155,8 @@ fn heads(study: &Study, lang: &str, last: u32) -> Vec<(u32, String)> {
     (1..=last).map(head).collect()
 }
 
-/// Where groups differ in the stages of their epochs, those of each.
-fn stages(study: &Study, lang: &str, page: &mut Page) {
+/// Lists each group's stages by epoch, if groups differ in them.
+fn list_stages(study: &Study, lang: &str, page: &mut Page) {
     const ONLY: &str = "the only stage";
     let of = |group: &Group| -> Vec<(u32, Option<String>)> {
         group.epochs.iter().map(|row| (row.epoch, row.stage.clone())).collect()
@@ -141,14 +182,14 @@ fn stages(study: &Study, lang: &str, page: &mut Page) {
 }
 
 /// What learns after each epoch, where that changes within a cell.
-fn trainable(study: &Study, lang: &str, page: &mut Page) {
+fn describe_trainable(study: &Study, lang: &str, page: &mut Page) {
     let changes = |group: &&Group| group.epochs.iter().any(|row| row.trainable_parameters.is_some());
     let thawing: Vec<&Group> = study.groups_of(lang).filter(changes).collect();
     let Some(last) = thawing.iter().flat_map(|group| group.epochs.iter().map(|row| row.epoch)).max() else {
         return;
     };
     page.section(3, "Trainable parameters in each epoch");
-    let heads = heads(study, lang, last);
+    let heads = epoch_heads(study, lang, last);
     let columns = keys::of_group(study).each(
         heads,
         |(_, head)| head.clone(),

@@ -1,5 +1,5 @@
 //! Learning curves: accuracy by the number of train sentences, policy by policy. How many sentences a cell learned
-//! from stands in its record, whichever setting chose them.
+//! from is in its record, whichever setting chose them.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::study::words::units;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Columns, Quantity};
-use crate::topic::{Of, Place, Topic};
+use crate::topic::{Place, Topic};
 
 /// The curves of every language.
 pub(crate) struct LearningCurves {
@@ -24,9 +24,9 @@ pub(crate) struct LearningCurves {
 }
 
 impl LearningCurves {
-    /// Those of a study; none where no axis chooses how many sentences are learned from.
+    /// Computes the curves of a study; none if no axis chooses how many sentences are learned from.
     pub fn of(study: &Study) -> Self {
-        Self { all: of(study) }
+        Self { all: collect_curves(study) }
     }
 }
 
@@ -68,11 +68,8 @@ impl Topic for LearningCurves {
         if self.all.is_empty() { Vec::new() } else { vec![self.figure(study)] }
     }
 
-    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(_) => Fields::default(),
-            Of::Sweep => Fields::default().with_some("learning_curves", &self.all),
-        }
+    fn facts(&self, _: &Study) -> Fields {
+        Fields::default().with_some("learning_curves", &self.all)
     }
 }
 
@@ -93,15 +90,13 @@ impl LearningCurves {
                 units(study).many
             ),
             chart: Chart::Lines(Lines {
-                panels: self.all.iter().map(|curves| panel(study, curves)).collect(),
+                panels: self.all.iter().map(|curves| curves_panel(study, curves)).collect(),
                 x_title: "train sentences",
                 x: XAxis::Sizes,
                 y_title: DEV_AXIS,
                 y: YAxis::Shares,
                 spread: Spread::Whisker,
                 key: LineKey::Both,
-                names: every().map(|curve| curve.name.clone()).collect(),
-                most: self.all.iter().map(|one| one.policies.len() + one.baselines.len()).max().unwrap_or(0),
             }),
             notes,
             across: study.langs().len(),
@@ -109,7 +104,7 @@ impl LearningCurves {
     }
 }
 
-fn panel(study: &Study, curves: &Curves) -> LinePanel {
+fn curves_panel(study: &Study, curves: &Curves) -> LinePanel {
     let line = |curve: &Curve, tone: Tone| Line {
         name: Some(curve.name.clone()),
         tone,
@@ -131,7 +126,7 @@ const DRAWS: [&str; 1] = ["data.draw"];
 #[derive(Clone, Debug, Serialize)]
 struct Curves {
     pub lang: String,
-    /// Values of the axes besides those of the sentences, each with its name.
+    /// Values of the axes that do not choose sentences, each with its name.
     pub others: Vec<String>,
     pub policies: Vec<Curve>,
     /// Baselines on the same sentences, by their title.
@@ -166,7 +161,7 @@ impl Curves {
 }
 
 /// The curves of every language, where an axis chooses how many sentences are learned from.
-fn of(study: &Study) -> Vec<Curves> {
+fn collect_curves(study: &Study) -> Vec<Curves> {
     let axes = study.axes();
     if !axes.iter().any(|axis| SIZES.contains(axis)) {
         return Vec::new();
@@ -188,7 +183,7 @@ fn of(study: &Study) -> Vec<Curves> {
             let cells: Vec<&CellView> = done.iter().filter(is_here).copied().collect();
             let curves = Curves {
                 lang: lang.into(),
-                policies: policies(study, &cells),
+                policies: policy_curves(study, &cells),
                 baselines: of_baselines(study, &cells),
                 others: place,
             };
@@ -198,7 +193,7 @@ fn of(study: &Study) -> Vec<Curves> {
     all
 }
 
-fn policies(study: &Study, cells: &[&CellView]) -> Vec<Curve> {
+fn policy_curves(study: &Study, cells: &[&CellView]) -> Vec<Curve> {
     let curve = |policy: &str| {
         let own = cells.iter().filter(|view| view.cell.settings.policy == policy);
         let score = |view: &CellView, split: &str| Some(view.done()?.score(split)?.accuracy());
@@ -211,7 +206,7 @@ fn policies(study: &Study, cells: &[&CellView]) -> Vec<Curve> {
 fn of_baselines(study: &Study, cells: &[&CellView]) -> Vec<Curve> {
     let held = |view: &&CellView| cells.iter().any(|cell| cell.cell.id == view.cell.id);
     // One cell for each seed and further axes: policies have the same baselines.
-    let first: Vec<&CellView> = baselines::first_of_seeds(study).filter(held).collect();
+    let first: Vec<&CellView> = baselines::first_of_seeds(&study.cells).filter(held).collect();
     let curve = |name: &str| {
         let score = |view: &CellView, split: &str| {
             let result = &view.done()?.result;

@@ -28,7 +28,7 @@ pub(crate) struct Data;
 pub struct LearnedFrom<'a> {
     /// The language or dataset, as a heading.
     pub title: String,
-    /// What tells these data from others under the same heading; empty where there are no others.
+    /// Distinguishes these data from others under the same heading; empty if there are no others.
     pub which: String,
     /// Every task's data.
     pub tasks: &'a BTreeMap<String, TaskFacts>,
@@ -39,18 +39,14 @@ pub struct LearnedFrom<'a> {
 #[must_use]
 pub fn data_tables(all: &[LearnedFrom<'_>]) -> String {
     let mut page = Page::default();
-    tables(all, &mut page);
-    markdown::page(&page)
+    add_tables(all, &mut page);
+    markdown::write_page(&page)
 }
 
 impl Topic for Data {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         match place {
             Place::Caveats => page.items(own_sentences(study)),
-            Place::Link => page.items({
-                let any = study.cells.iter().any(|view| view.done().is_some());
-                any.then_some("What was learned from: [data.md](data.md).")
-            }),
             _ => {}
         }
     }
@@ -63,7 +59,7 @@ impl Topic for Data {
         let mut page = Page::default();
         page.section(1, format!("The data: {}", study.sweep.plan.name));
         banner(study, &mut page);
-        tables(&all, &mut page);
+        add_tables(&all, &mut page);
         vec![PageFile {
             path: "data.md",
             about: "what was learned from and scored, tag by tag, and what train lacks.".into(),
@@ -107,31 +103,31 @@ fn learned_from(study: &Study) -> Vec<LearnedFrom<'_>> {
         let several = found.len() > 1;
         all.extend(found.into_iter().map(|(view, tasks)| LearnedFrom {
             title: study.lang_title(lang),
-            which: if several { which(study, view) } else { String::new() },
+            which: if several { name_of_data(study, view) } else { String::new() },
             tasks,
         }));
     }
     all
 }
 
-fn which(study: &Study, view: &CellView) -> String {
+fn name_of_data(study: &Study, view: &CellView) -> String {
     let extras = extras_name(study, &view.extras);
     let seed = format!("seed {}", view.cell.settings.seed);
     if extras.is_empty() { seed } else { format!("{extras}, {seed}") }
 }
 
-fn tables(all: &[LearnedFrom<'_>], page: &mut Page) {
+fn add_tables(all: &[LearnedFrom<'_>], page: &mut Page) {
     for title in distinct(all.iter().map(|data| &data.title)) {
         let alike: Vec<&LearnedFrom<'_>> = all.iter().filter(|data| data.title == *title).collect();
         page.section(2, title);
         if alike.len() > 1 {
             page.paragraph(
-                "Cells learn from different sentences. The tags below are those of the first row's data.",
+                "Cells learn from different sentences. The tags below are from the first row's data.",
             );
         }
         if alike.len() > SHOWN {
             let left = alike.len() - SHOWN;
-            page.paragraph(format!("Only {SHOWN} are shown; {left} more stand in the records."));
+            page.paragraph(format!("Only {SHOWN} are shown; {left} more are in the records."));
         }
         let Some(first) = alike.first() else { continue };
         for (name, facts) in first.tasks {
@@ -140,11 +136,11 @@ fn tables(all: &[LearnedFrom<'_>], page: &mut Page) {
             }
             let of_task =
                 alike.iter().take(SHOWN).filter_map(|data| Some((&*data.which, data.tasks.get(name)?)));
-            splits(&of_task.collect::<Vec<_>>(), page);
-            tags(facts, page);
+            add_splits(&of_task.collect::<Vec<_>>(), page);
+            add_tags(facts, page);
         }
     }
-    notes(all, page);
+    add_notes(all, page);
 }
 
 /// A split of some data.
@@ -166,7 +162,7 @@ impl DataSplit<'_> {
 }
 
 /// A row per split.
-fn splits(all: &[(&str, &TaskFacts)], page: &mut Page) {
+fn add_splits(all: &[(&str, &TaskFacts)], page: &mut Page) {
     let words = all.iter().all(|(_, facts)| facts.unit == Unit::Words);
     let columns = Columns::default()
         .column("Split", Quantity::Text, |row: &DataSplit<'_>| row.name)
@@ -202,7 +198,7 @@ fn splits(all: &[(&str, &TaskFacts)], page: &mut Page) {
 }
 
 /// How often each tag occurs, the most frequent in train first, and which train lacks.
-fn tags(facts: &TaskFacts, page: &mut Page) {
+fn add_tags(facts: &TaskFacts, page: &mut Page) {
     let unit = if facts.unit == Unit::Words { "Tag" } else { "Label" };
     let found = |split: &SplitFacts, tag: &String| split.tags.get(tag).copied().unwrap_or(0);
     let mut names = distinct(facts.splits().flat_map(|(_, split)| split.tags.keys()));
@@ -232,7 +228,7 @@ fn tags(facts: &TaskFacts, page: &mut Page) {
     }
 }
 
-fn notes(all: &[LearnedFrom<'_>], page: &mut Page) {
+fn add_notes(all: &[LearnedFrom<'_>], page: &mut Page) {
     page.section(2, "What the columns are");
     for note in [
         "All of it is counted from the sentences that cells learn from and are scored on, after the plan's \
@@ -241,7 +237,7 @@ fn notes(all: &[LearnedFrom<'_>], page: &mut Page) {
          different words.",
         "**Subwords per word** is a mean over words of which a subword is left; specials do not count.",
         "**Cut off** are labelled words behind the longest sentence that the plan allows, **vanished** \
-         those of which the tokenizer makes nothing. Both are wrong in every score.",
+         words of which the tokenizer makes nothing. Both are wrong in every score.",
         "**Unknown** is what train lacks. **Several tags** are those that a word has in train.",
         "**Sentences seen** consist of the same words as one of train; in train, as an earlier one.",
     ] {

@@ -10,11 +10,10 @@ use crate::chart::{Chart, Figure, LineKey, Lines, Note, Spread, Theme, XAxis, YA
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
-use crate::study::panels::NAMED;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
-use crate::table::{Quantity, RowTable};
-use crate::topic::{Of, Place, Topic, TopicTable};
+use crate::table::Quantity;
+use crate::topic::{Place, Topic, TopicTable};
 use crate::topics::convergence::policy_lines;
 
 /// Dev within epochs, and early stopping.
@@ -33,20 +32,22 @@ impl Topic for DevSteps {
         if let Place::Language(lang) = place {
             let stopped: Vec<&Group> = study
                 .groups_of(lang)
-                .filter(|group| stops(study, group).any(|epoch| epoch.is_some()))
+                .filter(|group| stops_of_group(study, group).any(|epoch| epoch.is_some()))
                 .collect();
             if stopped.is_empty() {
                 return;
             }
             page.section(3, "Cells that stopped early");
             let columns = keys::of_group(study)
-                .column("Cells", Quantity::Count, |group: &&Group| stops(study, group).count() as u64)
+                .column("Cells", Quantity::Count, |group: &&Group| {
+                    stops_of_group(study, group).count() as u64
+                })
                 .column("Stopped early", Quantity::Count, |group| {
-                    stops(study, group).flatten().count() as u64
+                    stops_of_group(study, group).flatten().count() as u64
                 })
                 .column("After epoch", Quantity::Text, |group| {
                     let epochs: Vec<String> =
-                        stops(study, group).flatten().map(|epoch| epoch.to_string()).collect();
+                        stops_of_group(study, group).flatten().map(|epoch| epoch.to_string()).collect();
                     epochs.join(", ")
                 });
             page.table(columns.table(stopped));
@@ -58,12 +59,12 @@ impl Topic for DevSteps {
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        if !points(study).any(|_| true) {
+        if !dev_points(study).any(|_| true) {
             return Vec::new();
         }
         let panels = panels(study);
         let points = |group: &Group| -> Vec<(f64, MeanStd)> {
-            curve(study, group).iter().map(|point| (point.step as f64, point.dev_accuracy)).collect()
+            dev_curve(study, group).iter().map(|point| (point.step as f64, point.dev_accuracy)).collect()
         };
         let mut notes = vec![Note::YAxis];
         notes.extend(unnamed_note(&panels).map(Note::Text));
@@ -73,7 +74,6 @@ impl Topic for DevSteps {
             theme: Theme::Learning,
             about: "Each line is the mean over seeds, after every `eval.every_steps` steps.".into(),
             chart: Chart::Lines(Lines {
-                most: panels.iter().map(|panel| panel.groups.len()).max().unwrap_or(0).min(NAMED),
                 panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
                 x_title: "optimiser step",
                 x: XAxis::From(0),
@@ -81,7 +81,6 @@ impl Topic for DevSteps {
                 y: YAxis::Shares,
                 spread: Spread::Nothing,
                 key: LineKey::Dashes,
-                names: study.policies().into_iter().map(String::from).collect(),
             }),
             notes,
             across: study.langs().len(),
@@ -89,49 +88,41 @@ impl Topic for DevSteps {
     }
 
     fn tables(&self, study: &Study) -> Vec<TopicTable> {
-        let tables = {
-            if !points(study).any(|_| true) {
-                return Vec::new();
-            }
-            let columns = keys::of_cell(study, |row: &(&CellView, &DevPoint)| row.0)
-                .column("epoch", Quantity::Count, |row| row.1.epoch)
-                .column("step", Quantity::Count, |row| row.1.step)
-                .column("dev_loss_nats", Quantity::Number(4, "nats"), |row| row.1.dev.loss_nats)
-                .column("dev_accuracy", Quantity::Share(2), |row| row.1.dev.accuracy());
-            vec![RowTable { name: "dev_steps", table: columns.table(points(study)) }]
-        };
-        tables.into_iter().map(TopicTable::Rows).collect()
+        if !dev_points(study).any(|_| true) {
+            return Vec::new();
+        }
+        let columns = keys::of_cell(study, |row: &(&CellView, &DevPoint)| row.0)
+            .column("epoch", Quantity::Count, |row| row.1.epoch)
+            .column("step", Quantity::Count, |row| row.1.step)
+            .column("dev_loss_nats", Quantity::Exact, |row| row.1.dev.loss_nats)
+            .column("dev_accuracy", Quantity::Exact, |row| row.1.dev.accuracy());
+        vec![TopicTable::Rows("dev_steps", columns.table(dev_points(study)))]
     }
 
-    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(group) => {
-                let curve = curve(study, group);
-                let stops: Vec<u32> = stops(study, group).flatten().collect();
-                Fields::default().with_some("dev_steps", &curve).with_some("stopped_early", &stops)
-            }
-            Of::Sweep => Fields::default(),
-        }
+    fn group_facts(&self, study: &Study, group: &Group) -> Fields {
+        let curve = dev_curve(study, group);
+        let stops: Vec<u32> = stops_of_group(study, group).flatten().collect();
+        Fields::default().with_some("dev_steps", &curve).with_some("stopped_early", &stops)
     }
 }
 
 /// All points of all cells.
-fn points(study: &Study) -> impl Iterator<Item = (&CellView, &DevPoint)> {
+fn dev_points(study: &Study) -> impl Iterator<Item = (&CellView, &DevPoint)> {
     let done = study.cells.iter().filter_map(|view| Some((view, view.done()?)));
     done.flat_map(|(view, done)| done.result.dev_points.iter().map(move |point| (view, point)))
 }
 
 /// The epoch after which a stage of a cell was stopped; the last such stage's.
-fn stopped(done: &Done) -> Option<u32> {
+fn stopped_after(done: &Done) -> Option<u32> {
     done.result.stages.iter().filter_map(|stage| stage.stopped_early).next_back()
 }
 
 /// The same of each cell of a group that is done.
-fn stops<'a>(study: &'a Study, group: &'a Group) -> impl Iterator<Item = Option<u32>> + 'a {
-    study.members(group).filter_map(CellView::done).map(stopped)
+fn stops_of_group<'a>(study: &'a Study, group: &'a Group) -> impl Iterator<Item = Option<u32>> + 'a {
+    study.members(group).filter_map(CellView::done).map(stopped_after)
 }
 
-fn curve(study: &Study, group: &Group) -> Vec<DevStats> {
+fn dev_curve(study: &Study, group: &Group) -> Vec<DevStats> {
     let mut steps: BTreeMap<u64, Vec<&DevPoint>> = BTreeMap::new();
     let done = study.members(group).filter_map(CellView::done);
     for point in done.flat_map(|done: &Done| &done.result.dev_points) {

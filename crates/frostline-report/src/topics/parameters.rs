@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::fields::Fields;
 use crate::number::{listed, plural};
 use crate::page::Page;
-use crate::study::{CellView, Done, Study};
-use crate::topic::{Of, Place, Topic};
+use crate::study::{CellView, Done, Group, Study};
+use crate::topic::{Place, Topic};
 
 /// Parameters.
 pub(crate) struct Parameters;
@@ -20,33 +20,28 @@ impl Topic for Parameters {
                      share of all parameters.",
                 ]
             }),
-            Place::Caveats => page.items(frozen(study).into_iter().chain(unmoved(study))),
+            Place::Caveats => page.items(frozen_caveat(study).into_iter().chain(unmoved_caveat(study))),
             _ => {}
         }
     }
 
-    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(group) => {
-                Fields::default().with("parameters", &group.parameters).with("steps", &group.steps)
-            }
-            Of::Sweep => Fields::default(),
-        }
+    fn group_facts(&self, _: &Study, group: &Group) -> Fields {
+        Fields::default().with("parameters", &group.parameters).with("steps", &group.steps)
     }
 }
 
-fn frozen(study: &Study) -> Option<String> {
+fn frozen_caveat(study: &Study) -> Option<String> {
     let done = study.cells.iter().filter(|view| view.done().is_some()).count();
     (done > 0).then(|| {
         format!(
             "Frozen means frozen: in the {} that are done, each frozen parameter was compared bit by bit \
-             with its start. A cell in which one had changed would stand here as failed.",
+             with its start. A cell in which one had changed would be listed as failed.",
             plural(done, "cell")
         )
     })
 }
 
-fn unmoved(study: &Study) -> Option<String> {
+fn unmoved_caveat(study: &Study) -> Option<String> {
     let paths = |done: &Done| -> Vec<String> {
         let stages = done.result.stages.iter();
         stages.flat_map(|stage| stage.freezing.unmoved.iter().map(|path| format!("`{path}`"))).collect()

@@ -5,7 +5,7 @@ use crate::chart::{Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, The
 use crate::number::listed;
 use crate::study::advice::SPLIT;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
-use crate::study::{BASELINE, Group, Panel, Study, baselines, distinct, named, panels, saved, unnamed_note};
+use crate::study::{BASELINE, Group, Panel, Study, distinct, named, panels, saved, unnamed_note};
 use crate::topic::Topic;
 
 /// Accuracy against time, with the Pareto front.
@@ -13,7 +13,7 @@ pub(crate) struct Pareto;
 
 impl Topic for Pareto {
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        figure(study).into_iter().collect()
+        accuracy_figure(study).into_iter().collect()
     }
 }
 
@@ -25,7 +25,7 @@ enum Source {
 }
 
 /// Time saved and accuracy of a policy.
-struct Place<'a> {
+struct PolicyPoint<'a> {
     group: &'a Group,
     /// Share of a step of `none`.
     saved: f64,
@@ -47,12 +47,12 @@ impl Source {
         }
     }
 
-    fn places<'a>(self, study: &Study, panel: &Panel<'a>) -> Vec<Place<'a>> {
+    fn places<'a>(self, study: &Study, panel: &Panel<'a>) -> Vec<PolicyPoint<'a>> {
         let place = |group: &&'a Group| {
             let accuracy = group.dev.as_ref()?.score.mean;
             let is_marked = study.standing(group)?.on_front?;
             let (saved, saved_interval) = self.saved(study, group)?;
-            Some(Place { group, saved, saved_interval, accuracy, is_marked })
+            Some(PolicyPoint { group, saved, saved_interval, accuracy, is_marked })
         };
         panel.groups.iter().filter_map(place).collect()
     }
@@ -70,7 +70,7 @@ impl Source {
 }
 
 /// Nothing for one policy, or where the stages of a cell have steps of different costs.
-fn figure(study: &Study) -> Option<Figure> {
+fn accuracy_figure(study: &Study) -> Option<Figure> {
     let panels = panels(study);
     let several = panels.iter().any(|panel| Source::Predicted.places(study, panel).len() > 1);
     if study.is_staged() || !several {
@@ -80,7 +80,7 @@ fn figure(study: &Study) -> Option<Figure> {
     let all = || panels.iter().flat_map(|panel| source.places(study, panel));
     let is_judged = all().all(|place| is_judged(study, &place));
     let panels_drawn: Vec<ScatterPanel> =
-        panels.iter().map(|panel| points(study, source, panel, is_judged)).collect();
+        panels.iter().map(|panel| panel_points(study, source, panel, is_judged)).collect();
     let has_references = panels_drawn.iter().any(|panel| !panel.references.is_empty());
     let (title, x_title, step) = match source {
         Source::Measured => (
@@ -109,12 +109,12 @@ fn figure(study: &Study) -> Option<Figure> {
         theme: Theme::First,
         about,
         chart: Chart::Scatter(Scatter { panels: panels_drawn, x_title, y_title: DEV_AXIS }),
-        notes: notes(study, source, &panels, is_judged),
+        notes: figure_notes(study, source, &panels, is_judged),
         across: study.langs().len(),
     })
 }
 
-fn notes(study: &Study, source: Source, panels: &[Panel<'_>], is_judged: bool) -> Vec<Note> {
+fn figure_notes(study: &Study, source: Source, panels: &[Panel<'_>], is_judged: bool) -> Vec<Note> {
     let whisker = match is_judged {
         true => {
             "Whisker: 95 % interval of the difference from none, for other seeds and other sentences. A whisker not \
@@ -137,7 +137,7 @@ fn notes(study: &Study, source: Source, panels: &[Panel<'_>], is_judged: bool) -
             false => "time saved, from steps in turns.",
         };
         notes.push(format!("Level whisker: 95 % interval of the {saved}").into());
-        notes.extend(untimed(study, panels).map(Note::Text));
+        notes.extend(untimed_note(study, panels).map(Note::Text));
     }
     notes.extend([Note::YAxis, Note::XAxis]);
     notes.extend(unnamed_note(panels).map(Note::Text));
@@ -145,7 +145,7 @@ fn notes(study: &Study, source: Source, panels: &[Panel<'_>], is_judged: bool) -
 }
 
 /// Policies with an accuracy whose steps were not timed.
-fn untimed(study: &Study, panels: &[Panel<'_>]) -> Option<String> {
+fn untimed_note(study: &Study, panels: &[Panel<'_>]) -> Option<String> {
     let groups = panels.iter().flat_map(|panel| &panel.groups);
     let is_untimed = |group: &&&Group| group.dev.is_some() && Source::Measured.saved(study, group).is_none();
     let names = distinct(groups.filter(is_untimed).map(|group| group.policy.clone()));
@@ -154,12 +154,12 @@ fn untimed(study: &Study, panels: &[Panel<'_>]) -> Option<String> {
 }
 
 /// Whether a policy has an interval against `none`, or is `none`.
-fn is_judged(study: &Study, place: &Place<'_>) -> bool {
+fn is_judged(study: &Study, place: &PolicyPoint<'_>) -> bool {
     place.group.policy == BASELINE
         || study.verdicts.get(place.group, SPLIT).is_some_and(|row| row.judged().is_some())
 }
 
-fn points(study: &Study, source: Source, panel: &Panel<'_>, judged: bool) -> ScatterPanel {
+fn panel_points(study: &Study, source: Source, panel: &Panel<'_>, judged: bool) -> ScatterPanel {
     let places = source.places(study, panel);
     let ends: Vec<(&str, f64)> =
         places.iter().map(|place| (place.group.policy.as_str(), place.accuracy)).collect();
@@ -170,19 +170,19 @@ fn points(study: &Study, source: Source, panel: &Panel<'_>, judged: bool) -> Sca
         x: percent(place.saved),
         x_interval: place.saved_interval.map(|ends| ends.map(percent)),
         y: place.accuracy,
-        interval: interval(study, place, judged),
+        interval: score_interval(study, place, judged),
     });
     ScatterPanel {
         title: panel.title.clone(),
         points: points.collect(),
-        front: front(&places).into_iter().map(|(saved, accuracy)| (percent(saved), accuracy)).collect(),
-        references: panel.groups.first().map_or_else(Vec::new, |group| baselines::references(study, group)),
+        front: front_line(&places).into_iter().map(|(saved, accuracy)| (percent(saved), accuracy)).collect(),
+        references: panel.groups.first().map_or_else(Vec::new, |group| study.references(group)),
     }
 }
 
 /// The marked policies as a falling step line, from left to right. Marks are made from predicted times: a marked policy that
 /// another one beats in measured time as well as accuracy is left out of the line.
-fn front(places: &[Place<'_>]) -> Vec<(f64, f64)> {
+fn front_line(places: &[PolicyPoint<'_>]) -> Vec<(f64, f64)> {
     let mut marked: Vec<(f64, f64)> =
         places.iter().filter(|place| place.is_marked).map(|place| (place.saved, place.accuracy)).collect();
     marked.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
@@ -197,7 +197,7 @@ fn front(places: &[Place<'_>]) -> Vec<(f64, f64)> {
 }
 
 /// The interval of the difference from `none`, around the policy's own accuracy; Wilson's where not all are judged.
-fn interval(study: &Study, place: &Place<'_>, judged: bool) -> Option<[f64; 2]> {
+fn score_interval(study: &Study, place: &PolicyPoint<'_>, judged: bool) -> Option<[f64; 2]> {
     if !judged {
         let ends = place.group.dev.as_ref()?.accuracy_interval?;
         return Some([ends.low, ends.high]);

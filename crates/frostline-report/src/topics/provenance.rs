@@ -12,7 +12,7 @@ use crate::study::cells::shown;
 use crate::study::hardware::Hardware;
 use crate::study::{Study, distinct};
 use crate::table::{Columns, Quantity};
-use crate::topic::{Of, Place, Topic};
+use crate::topic::{Place, Topic};
 
 /// Provenance.
 pub(crate) struct Provenance;
@@ -48,29 +48,22 @@ impl Topic for Provenance {
                 points
             }),
             Place::Appendix => {
-                settings(study, page);
-                inputs(study, page);
+                describe_settings(study, page);
+                describe_inputs(study, page);
                 made_by(study, page);
             }
             _ => {}
         }
     }
 
-    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(_) => Fields::default(),
-            Of::Sweep => {
-                let makers = study.makers();
-                let makers: Vec<Maker<'_>> =
-                    makers.into_iter().map(|(made_by, records)| Maker { records, made_by }).collect();
-                Fields::default()
-                    .with("made_by", &makers)
-                    .with("inputs", &inputs_of(study))
-                    .with("stray_records", &study.strays)
-                    .with("plan", &study.sweep.plan)
-                    .with("overrides", &study.sweep.overrides)
-            }
-        }
+    fn facts(&self, study: &Study) -> Fields {
+        let makers = study.makers().into_iter().map(|(made_by, records)| Maker { records, made_by });
+        Fields::default()
+            .with("made_by", &makers.collect::<Vec<_>>())
+            .with("inputs", &inputs_of(study))
+            .with("stray_records", &study.strays)
+            .with("plan", &study.sweep.plan)
+            .with("overrides", &study.sweep.overrides)
     }
 }
 
@@ -131,7 +124,7 @@ fn policies_with_own(study: &Study) -> Vec<(String, Vec<String>)> {
     of.into_iter().map(|(policy, own)| (policy.to_string(), own)).collect()
 }
 
-/// That policies are not compared at the same settings.
+/// Warns that policies are not compared at the same settings.
 fn own_settings(study: &Study) -> Option<String> {
     let policies = policies_with_own(study);
     let differ = policies.windows(2).any(|two| two[0].1 != two[1].1);
@@ -146,7 +139,7 @@ fn own_settings(study: &Study) -> Option<String> {
     })
 }
 
-/// Who made so many records.
+/// The maker of a number of records.
 #[derive(Serialize)]
 struct Maker<'a> {
     records: usize,
@@ -155,15 +148,12 @@ struct Maker<'a> {
 }
 
 /// The plan's settings.
-fn settings(study: &Study, page: &mut Page) {
+fn describe_settings(study: &Study, page: &mut Page) {
     page.section(2, "Settings");
+    page.paragraph("The plan above has the settings that all cells share. Others:");
     let plan = &study.sweep.plan;
-    let axes = plan.axes();
-    if !axes.is_empty() {
-        page.paragraph("The grid:");
-    }
-    for axis in &axes {
-        let values: Vec<String> = plan.grid[*axis].iter().map(ToString::to_string).collect();
+    for axis in plan.axes() {
+        let values: Vec<String> = plan.grid[axis].iter().map(ToString::to_string).collect();
         page.item(format!("`{axis}` takes {}", values.join(", ")));
     }
     let langs = with_own(study, |settings| settings.lang.clone(), Plan::own_of_lang);
@@ -176,26 +166,6 @@ fn settings(study: &Study, page: &mut Page) {
     if !study.sweep.overrides.is_empty() {
         let overrides: Vec<String> = study.sweep.overrides.iter().map(|set| format!("`{set}`")).collect();
         page.paragraph(format!("Set on the command line: {}.", listed(&overrides)));
-    }
-    page.paragraph(if own.is_empty() { "Shared by all cells:" } else { "Otherwise shared by all cells:" });
-    let mut shared = toml::Table::try_from(&plan.settings).unwrap_or_default();
-    for axis in axes {
-        remove(&mut shared, axis);
-    }
-    page.code("toml", shared.to_string());
-}
-
-/// Takes the setting at a dotted path out of a table.
-fn remove(table: &mut toml::Table, path: &str) {
-    match path.split_once('.') {
-        None => {
-            table.remove(path);
-        }
-        Some((first, rest)) => {
-            if let Some(inner) = table.get_mut(first).and_then(toml::Value::as_table_mut) {
-                remove(inner, rest);
-            }
-        }
     }
 }
 
@@ -215,7 +185,7 @@ fn inputs_of(study: &Study) -> BTreeMap<&str, Vec<&Inputs>> {
 type InputRow<'a> = (Vec<&'a str>, &'a String, &'a Input);
 
 /// Every file that was read, with its hash.
-fn inputs(study: &Study, page: &mut Page) {
+fn describe_inputs(study: &Study, page: &mut Page) {
     page.section(2, "Inputs");
     let inputs = inputs_of(study);
     let all = || inputs.values().flatten().flat_map(|files| files.iter());
@@ -231,14 +201,14 @@ fn inputs(study: &Study, page: &mut Page) {
     let columns = Columns::default()
         .column("Languages", Quantity::Text, |row: &InputRow<'_>| row.0.join(", "))
         .column("Role", Quantity::Text, |row| row.1.clone())
-        .column("File", Quantity::Text, |row| format!("`{}`", short(&row.2.path)))
+        .column("File", Quantity::Text, |row| format!("`{}`", short_path(&row.2.path)))
         .column("Bytes", Quantity::Count, |row| row.2.bytes)
         .column("SHA-256", Quantity::Text, |row| format!("`{}`", row.2.sha256));
     page.table(columns.table(rows));
 }
 
 /// The last two parts of a path: enough to know the file, nothing about the machine.
-fn short(path: &str) -> String {
+fn short_path(path: &str) -> String {
     let parts: Vec<&str> = path.rsplitn(3, ['/', '\\']).take(2).collect();
     match parts.as_slice() {
         [file, folder] => format!("{folder}/{file}"),

@@ -9,7 +9,7 @@ use crate::number::count;
 use crate::page::Page;
 use crate::study::{Study, distinct};
 use crate::table::{Columns, Quantity};
-use crate::topic::{Of, Place, Topic};
+use crate::topic::{Place, Topic};
 
 /// Learning rates that a search found.
 pub(crate) struct Rates;
@@ -18,7 +18,7 @@ impl Topic for Rates {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         match place {
             Place::Summary => {
-                let Some(search) = found(study) else { return };
+                let Some(search) = rate_search(study) else { return };
                 page.section(2, "Learning rates");
                 page.table(rate_columns(study).table(&search.found));
                 page.paragraph(how_found(search));
@@ -26,15 +26,14 @@ impl Topic for Rates {
             Place::Caveats => page.items({
                 let said = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
                             plan's (see *Learning rates*), so that none is judged at another's.";
-                found(study).map(|_| said.to_string()).into_iter().collect::<Vec<String>>()
+                rate_search(study).map(|_| said.to_string()).into_iter().collect::<Vec<String>>()
             }),
             _ => {}
         }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        let Some(search) = found(study) else { return Vec::new() };
-        let panels = panels(study, search);
+        let Some(search) = rate_search(study) else { return Vec::new() };
         vec![Figure {
             path: "figures/rates.svg",
             title: "Score by learning rate, in the search for rates",
@@ -43,15 +42,13 @@ impl Topic for Rates {
                     last rung decides."
                 .into(),
             chart: Chart::Lines(Lines {
-                most: panels.iter().map(|panel| panel.lines.len()).max().unwrap_or(0),
-                panels,
+                panels: rung_panels(study, search),
                 x_title: "learning rate",
                 x: XAxis::Rates,
                 y_title: "score, %",
                 y: YAxis::Shares,
                 spread: Spread::Nothing,
                 key: LineKey::Both,
-                names: distinct(search.found.iter().map(|found| found.policy.to_string())),
             }),
             notes: vec![
                 Note::XAxis,
@@ -62,18 +59,12 @@ impl Topic for Rates {
         }]
     }
 
-    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(_) => Fields::default(),
-            Of::Sweep => match found(study) {
-                None => Fields::default(),
-                Some(search) => Fields::default().with("learning_rates", search),
-            },
-        }
+    fn facts(&self, study: &Study) -> Fields {
+        Fields::default().with_known("learning_rates", rate_search(study))
     }
 }
 
-fn found(study: &Study) -> Option<&RateSearch> {
+fn rate_search(study: &Study) -> Option<&RateSearch> {
     study.sweep.rates.as_ref().filter(|search| !search.found.is_empty())
 }
 
@@ -82,8 +73,8 @@ fn rate_columns(study: &Study) -> Columns<'_, &FoundRate> {
     let share = |found: &&FoundRate| found.parameters[0] as f64 / found.parameters[1].max(1) as f64;
     Columns::default()
         .column("Frozen", Quantity::Text, |found: &&FoundRate| found.policy.to_string())
-        .column("Languages", Quantity::Text, |found| langs(found))
-        .column_if(has_axes, "With", Quantity::Text, |found| axes(found))
+        .column("Languages", Quantity::Text, |found| joined_langs(found))
+        .column_if(has_axes, "With", Quantity::Text, |found| joined_axes(found))
         .column("Trainable", Quantity::Percent(2), share)
         .column("Tried", Quantity::Text, |found| {
             let [lowest, highest] = found.tried();
@@ -119,18 +110,18 @@ fn how_found(search: &RateSearch) -> String {
     )
 }
 
-fn langs(found: &FoundRate) -> String {
+fn joined_langs(found: &FoundRate) -> String {
     found.langs.iter().map(|lang| lang.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn axes(found: &FoundRate) -> String {
+fn joined_axes(found: &FoundRate) -> String {
     let each = found.axes.iter().map(|(path, value)| format!("{path} = {value}"));
     each.collect::<Vec<_>>().join(", ")
 }
 
 /// A panel for each rung, and where rates were found for several languages or axes, for each of these.
-fn panels(study: &Study, search: &RateSearch) -> Vec<LinePanel> {
-    let place = |found: &FoundRate| (langs(found), axes(found));
+fn rung_panels(study: &Study, search: &RateSearch) -> Vec<LinePanel> {
+    let place = |found: &FoundRate| (joined_langs(found), joined_axes(found));
     let mut panels = Vec::new();
     for of in distinct(search.found.iter().map(place)) {
         let here: Vec<&FoundRate> = search.found.iter().filter(|found| place(found) == of).collect();
@@ -139,14 +130,14 @@ fn panels(study: &Study, search: &RateSearch) -> Vec<LinePanel> {
                 here.iter().filter_map(|found| found.rungs.get(rung)).map(|rung| rung.sentences).max();
             let sentences = format!("{} sentences", count(sentences.unwrap_or(0)));
             let title = [of.0.clone(), of.1.clone(), sentences].into_iter().filter(|part| !part.is_empty());
-            let lines = here.iter().filter_map(|found| line(study, found, found.rungs.get(rung)?));
+            let lines = here.iter().filter_map(|found| trial_line(study, found, found.rungs.get(rung)?));
             panels.push(LinePanel { title: title.collect::<Vec<_>>().join(", "), lines: lines.collect() });
         }
     }
     panels
 }
 
-fn line(study: &Study, found: &FoundRate, rung: &Rung) -> Option<Line> {
+fn trial_line(study: &Study, found: &FoundRate, rung: &Rung) -> Option<Line> {
     let points = rung.trials.iter().filter_map(|trial| Some((trial.lr, MeanStd::of(&[trial.score?])?)));
     let points: Vec<(f64, MeanStd)> = points.collect();
     let policy = found.policy.as_str();

@@ -7,7 +7,7 @@ use crate::page::Page;
 use crate::study::stages::{Scored, ScoredBy, StageChange, StageStats, TaskStats};
 use crate::study::{Group, SPLITS, Study, distinct, panels};
 use crate::table::{Columns, Quantity};
-use crate::topic::{Of, Place, Topic};
+use crate::topic::{Place, Topic};
 use crate::topics::accuracy::seeds_note;
 
 /// Stages.
@@ -23,39 +23,32 @@ impl Topic for Stages {
                 return;
             }
             page.section(3, "Stages");
-            learned(study, lang, page);
-            scores(study, lang, page);
-            changes(study, lang, page);
+            describe_learning(study, lang, page);
+            describe_scores(study, lang, page);
+            describe_relative_changes(study, lang, page);
         }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        if study.is_staged() { vec![figure(study)] } else { Vec::new() }
+        if study.is_staged() { vec![scores_figure(study)] } else { Vec::new() }
     }
 
-    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(group) => Fields::default().with_some("stages", &group.stages),
-            Of::Sweep => Fields::default(),
-        }
+    fn group_facts(&self, _: &Study, group: &Group) -> Fields {
+        Fields::default().with_some("stages", &group.stages)
     }
 }
 
-fn rows<'a>(study: &'a Study, lang: &'a str) -> impl Iterator<Item = StageRow<'a>> {
+fn stage_rows<'a>(study: &'a Study, lang: &'a str) -> impl Iterator<Item = StageRow<'a>> {
     study.groups_of(lang).flat_map(|group| group.stages.iter().map(move |stage| (group, stage)))
 }
 
 /// The first columns of a row: what is frozen, further axes, the stage.
-fn keyed<'a>(study: &Study) -> Columns<'a, StageRow<'a>> {
-    keys::frozen(study, |row: &StageRow<'a>| row.0.policy.clone(), |row: &StageRow<'a>| &row.0.extras).column(
-        "Stage",
-        Quantity::Text,
-        |row| row.1.name.clone(),
-    )
+fn key_columns<'a>(study: &Study) -> Columns<'a, StageRow<'a>> {
+    keys::of_rows(study).column("Stage", Quantity::Text, |row: &StageRow<'a>| row.1.name.clone())
 }
 
-fn learned(study: &Study, lang: &str, page: &mut Page) {
-    let columns = keyed(study)
+fn describe_learning(study: &Study, lang: &str, page: &mut Page) {
+    let columns = key_columns(study)
         .column("Frozen in it", Quantity::Text, |row| row.1.policy.clone())
         .column("Trainable parameters", Quantity::Count, |row| row.1.trainable_parameters)
         .column("Trainable", Quantity::Percent(1), |row| {
@@ -68,10 +61,10 @@ fn learned(study: &Study, lang: &str, page: &mut Page) {
             let learned: Vec<&str> = learned.map(|task| task.task.as_str()).collect();
             (stage.tasks.len() > 1).then(|| learned.join(", "))
         });
-    page.table(columns.table(rows(study, lang)));
+    page.table(columns.table(stage_rows(study, lang)));
 }
 
-fn headline(stage: &StageStats) -> Option<&TaskStats> {
+fn headline_task(stage: &StageStats) -> Option<&TaskStats> {
     stage.tasks.first()
 }
 
@@ -103,34 +96,46 @@ pub(crate) fn capital(split: &str) -> &'static str {
     }
 }
 
-fn scores(study: &Study, lang: &str, page: &mut Page) {
-    let name = metric_name(rows(study, lang).filter_map(|(_, stage)| headline(stage)));
-    let columns = SPLITS.into_iter().fold(keyed(study), |columns, split| {
+fn describe_scores(study: &Study, lang: &str, page: &mut Page) {
+    let name = metric_name(stage_rows(study, lang).filter_map(|(_, stage)| headline_task(stage)));
+    let columns = SPLITS.into_iter().fold(key_columns(study), |columns, split| {
         let capital = capital(split);
-        columns
-            .optional(format!("{capital} {name}"), Quantity::Percent(2), move |row| {
-                Some(scored(headline(row.1)?, split)?.score)
-            })
-            .optional(format!("{capital}: change"), Quantity::Points(2), move |row| {
-                Some(change(headline(row.1)?, split)?.difference())
-            })
-            .optional(format!("{capital}: verdict"), Quantity::Text, move |row| {
-                change(headline(row.1)?, split)?.told()
-            })
-            .optional(format!("{capital}: what would decide"), Quantity::Text, move |row| {
-                change(headline(row.1)?, split)?.verdict.as_ref()?.would_decide()
-            })
+        let columns = columns.optional(format!("{capital} {name}"), Quantity::Percent(2), move |row| {
+            Some(scored(headline_task(row.1)?, split)?.score)
+        });
+        let columns = with_change(columns, split, "change", 1, move |row| of_headline(row, split));
+        columns.optional(format!("{capital}: what would decide"), Quantity::Text, move |row| {
+            of_headline(row, split)?.verdict.as_ref()?.would_decide()
+        })
     });
-    page.table(columns.table(rows(study, lang)));
+    page.table(columns.table(stage_rows(study, lang)));
     page.paragraph(
-        "A change is the score after a stage minus that of the same cell before it: the mean over \
+        "A change is the score after a stage minus the same cell's score before it: the mean over \
          seeds and, in brackets, its 95 % interval. With a verdict, this is for other seeds and other sentences, \
          as for policies; without, it is Student's over seeds, and one seed gives none.",
     );
 }
 
-/// The columns of a change as shares: of the score, and of the errors.
-pub(crate) fn relative<'a, R: 'a>(
+/// Adds the columns of a change: its difference, which has this name, and its verdict.
+pub(crate) fn with_change<'a, R: 'a>(
+    columns: Columns<'a, R>,
+    split: &'static str,
+    name: &str,
+    rank: u8,
+    of: impl Fn(&R) -> Option<&'a StageChange> + Clone + 'a,
+) -> Columns<'a, R> {
+    let (capital, told) = (capital(split), of.clone());
+    columns
+        .ranked(rank, format!("{capital}: {name}"), Quantity::Points(2), move |row| {
+            of(row).map(StageChange::difference)
+        })
+        .ranked(rank.max(1), format!("{capital}: verdict"), Quantity::Text, move |row| {
+            told(row).and_then(StageChange::told)
+        })
+}
+
+/// Adds the columns of a change as shares: of the score, and of the errors.
+pub(crate) fn with_relative_change<'a, R: 'a>(
     columns: Columns<'a, R>,
     split: &'static str,
     of: impl Fn(&R) -> Option<&'a StageChange> + Clone + 'a,
@@ -147,20 +152,20 @@ pub(crate) fn relative<'a, R: 'a>(
 
 /// What a stage changed of the headline on a split.
 fn of_headline<'a>(row: &StageRow<'a>, split: &str) -> Option<&'a StageChange> {
-    change(headline(row.1)?, split)
+    change(headline_task(row.1)?, split)
 }
 
 /// The same changes as shares: of the score, and of the errors.
-fn changes(study: &Study, lang: &str, page: &mut Page) {
-    let changed =
-        rows(study, lang).filter(|row| SPLITS.into_iter().any(|split| of_headline(row, split).is_some()));
+fn describe_relative_changes(study: &Study, lang: &str, page: &mut Page) {
+    let changed = stage_rows(study, lang)
+        .filter(|row| SPLITS.into_iter().any(|split| of_headline(row, split).is_some()));
     let changed: Vec<StageRow<'_>> = changed.collect();
     if changed.is_empty() {
         return;
     }
-    let columns = SPLITS
-        .into_iter()
-        .fold(keyed(study), |columns, split| relative(columns, split, move |row| of_headline(row, split)));
+    let columns = SPLITS.into_iter().fold(key_columns(study), |columns, split| {
+        with_relative_change(columns, split, move |row| of_headline(row, split))
+    });
     page.table(columns.table(changed));
     page.paragraph(
         "**Relative change** is the change as a share of the score before. **Fewer errors** is the \
@@ -169,7 +174,7 @@ fn changes(study: &Study, lang: &str, page: &mut Page) {
 }
 
 /// Dev scores after every stage, a panel per language, further axes and task.
-fn figure(study: &Study) -> Figure {
+fn scores_figure(study: &Study) -> Figure {
     let mut all = Vec::new();
     let panels = panels(study);
     let alone = panels.len() == 1;
@@ -181,7 +186,7 @@ fn figure(study: &Study) -> Figure {
             let rows = panel.groups.iter().map(|group| BarRow {
                 name: group.policy.clone(),
                 tone: Tone::Policy(study.place_of(&group.policy)),
-                bars: bars(group, name),
+                bars: bars_of_task(group, name),
             });
             let title = match (several, alone) {
                 (false, _) => panel.title.clone(),
@@ -189,8 +194,7 @@ fn figure(study: &Study) -> Figure {
                 (true, false) => format!("{}: task {name}", panel.title),
             };
             let axis = format!("dev {}, %", metric.name());
-            let (rows, kind) = (rows.collect(), name.to_string());
-            all.push(BarPanel { title, axis, kind, rows, references: Vec::new() });
+            all.push(BarPanel { kind: name.to_string(), ..BarPanel::new(title, axis, rows.collect()) });
         }
     }
     let mut notes: Vec<Note> = vec![
@@ -213,7 +217,6 @@ fn figure(study: &Study) -> Figure {
                 .into(),
         chart: Chart::Bars(Bars {
             lengths: Lengths::Groups,
-            names: all.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),
             panels: all,
             interval: "95 % interval",
             diamond: "",
@@ -223,10 +226,10 @@ fn figure(study: &Study) -> Figure {
     }
 }
 
-fn bars(group: &Group, name: &str) -> Vec<Bar> {
+fn bars_of_task(group: &Group, name: &str) -> Vec<Bar> {
     let bar = |stage: &StageStats| {
         let dev = stage.tasks.iter().find(|task| task.task == name)?.dev.as_ref()?;
-        Some(Bar::new(stage.name.clone(), dev.score, dev.interval.map(|ends| [ends.low, ends.high])))
+        Some(Bar::of_share(stage.name.clone(), dev.score, dev.interval))
     };
     group.stages.iter().filter_map(bar).collect()
 }

@@ -6,12 +6,12 @@ use frostline_record::{Score, TaskOutcome, Unit};
 use crate::keys;
 use crate::number::{count, plural};
 use crate::page::Page;
-use crate::study::baselines::{self, BaselineStats};
+use crate::study::baselines::BaselineStats;
 use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats, learns, value};
 use crate::study::{CellView, Group, SPLITS, Study, distinct};
-use crate::table::{Columns, Quantity, RowTable, Value};
+use crate::table::{Columns, Quantity, Value};
 use crate::topic::{Place, Topic, TopicTable};
-use crate::topics::stages::{capital, change, relative, scored};
+use crate::topics::stages::{change, scored, with_change, with_relative_change};
 
 /// Tasks.
 pub(crate) struct Tasks;
@@ -22,27 +22,24 @@ type TaskRow<'a> = (&'a Group, &'a StageStats, &'a TaskStats);
 impl Topic for Tasks {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         if let Place::Language(lang) = place {
-            let rows = rows(study, lang);
+            let rows = task_rows(study, lang);
             let several = |row: &TaskRow<'_>| row.1.tasks.len() > 1 || row.2.metric == ScoredBy::EntityF1;
             if !rows.iter().any(several) {
                 return;
             }
             page.section(3, "Tasks");
-            scores(study, lang, &rows, page);
-            gains(study, &rows, page);
-            drift(study, &rows, page);
+            describe_scores(study, lang, &rows, page);
+            describe_gains(study, &rows, page);
+            describe_drift(study, &rows, page);
         }
     }
 
     fn tables(&self, study: &Study) -> Vec<TopicTable> {
-        let tables = {
-            // One stage of one task that tags words is told by the other files.
-            if study.groups.iter().all(|group| group.stages.is_empty()) {
-                return Vec::new();
-            }
-            vec![RowTable { name: "tasks", table: file_columns(study).table(file_rows(study)) }]
-        };
-        tables.into_iter().map(TopicTable::Rows).collect()
+        // The other files have all about one stage of one task that tags words.
+        if study.groups.iter().all(|group| group.stages.is_empty()) {
+            return Vec::new();
+        }
+        vec![TopicTable::Rows("tasks", file_columns(study).table(file_rows(study)))]
     }
 }
 
@@ -122,7 +119,7 @@ const fn unit_name(unit: Unit) -> &'static str {
 }
 
 /// By task, then in the order of policies and stages.
-fn rows<'a>(study: &'a Study, lang: &'a str) -> Vec<TaskRow<'a>> {
+fn task_rows<'a>(study: &'a Study, lang: &'a str) -> Vec<TaskRow<'a>> {
     let all = || {
         let stages =
             study.groups_of(lang).flat_map(|group| group.stages.iter().map(move |stage| (group, stage)));
@@ -132,16 +129,16 @@ fn rows<'a>(study: &'a Study, lang: &'a str) -> Vec<TaskRow<'a>> {
     names.into_iter().flat_map(|name| all().filter(move |(_, _, task)| task.task == name)).collect()
 }
 
-fn keyed<'a>(study: &Study, staged: bool) -> Columns<'a, TaskRow<'a>> {
+fn key_columns<'a>(study: &Study, staged: bool) -> Columns<'a, TaskRow<'a>> {
     Columns::default()
         .column("Task", Quantity::Text, |row: &TaskRow<'a>| row.2.task.clone())
-        .and(keys::frozen(study, |row: &TaskRow<'a>| row.0.policy.clone(), |row: &TaskRow<'a>| &row.0.extras))
+        .and(keys::of_rows(study))
         .column_if(staged, "Stage", Quantity::Text, |row| row.1.name.clone())
 }
 
-fn scores(study: &Study, lang: &str, rows: &[TaskRow<'_>], page: &mut Page) {
+fn describe_scores(study: &Study, lang: &str, rows: &[TaskRow<'_>], page: &mut Page) {
     let staged = rows.iter().any(|(group, ..)| group.stages.len() > 1);
-    let columns = keyed(study, staged)
+    let columns = key_columns(study, staged)
         .column("Learned", Quantity::Text, |row| row.2.learned)
         .column("Scored by", Quantity::Text, |row| row.2.metric.name())
         .column("Dev", Quantity::Percent(2), |row| scored(row.2, "dev").map(|scored| scored.score))
@@ -151,7 +148,7 @@ fn scores(study: &Study, lang: &str, rows: &[TaskRow<'_>], page: &mut Page) {
         });
     let names = distinct(rows.iter().map(|row| row.2.task.as_str()));
     let below: Vec<BaselineStats> =
-        names.into_iter().flat_map(|task| baselines::of_task(study, lang, Some(task))).collect();
+        names.into_iter().flat_map(|task| study.task_baselines(lang, task)).collect();
     let below = baseline_columns(study, staged).table(&below);
     page.table(columns.table(rows.iter().copied()).with_rows(below));
     if rows.iter().any(|(_, _, task)| task.metric == ScoredBy::EntityF1) {
@@ -181,59 +178,54 @@ fn baseline_columns<'a>(study: &Study, staged: bool) -> Columns<'a, &'a Baseline
 }
 
 /// Rows that a stage changed, of those that are asked for.
-fn changed<'a>(rows: &[TaskRow<'a>], wanted: impl Fn(&TaskRow<'a>) -> bool) -> Vec<TaskRow<'a>> {
+fn changed_rows<'a>(rows: &[TaskRow<'a>], wanted: impl Fn(&TaskRow<'a>) -> bool) -> Vec<TaskRow<'a>> {
     let has_change = |row: &&TaskRow<'a>| SPLITS.into_iter().any(|split| change(row.2, split).is_some());
     rows.iter().filter(|row| wanted(row)).filter(has_change).copied().collect()
 }
 
-/// Changes of tasks that a stage learned from; the headline's stand in the table of stages.
-fn gains(study: &Study, rows: &[TaskRow<'_>], page: &mut Page) {
+/// What a row's stage changed of its task.
+fn change_on<'a>(split: &'static str) -> impl Fn(&TaskRow<'a>) -> Option<&'a StageChange> + Clone {
+    move |row| change(row.2, split)
+}
+
+/// Changes of tasks that a stage learned from; the table of stages has the headline's.
+fn describe_gains(study: &Study, rows: &[TaskRow<'_>], page: &mut Page) {
     let is_headline = |row: &TaskRow<'_>| row.1.tasks.first().is_some_and(|first| first.task == row.2.task);
-    let rows = changed(rows, |row| row.2.learned && !is_headline(row));
+    let rows = changed_rows(rows, |row| row.2.learned && !is_headline(row));
     if rows.is_empty() {
         return;
     }
     page.section(4, "What stages changed in the other tasks that they learned");
-    let columns = SPLITS.into_iter().fold(keyed(study, true), |columns, split| {
-        let columns =
-            columns.optional(format!("{}: change", capital(split)), Quantity::Points(2), move |row| {
-                change(row.2, split).map(StageChange::difference)
-            });
-        let columns = columns.optional(format!("{}: verdict", capital(split)), Quantity::Text, move |row| {
-            change(row.2, split).and_then(StageChange::told)
-        });
-        relative(columns, split, move |row: &TaskRow<'_>| change(row.2, split))
+    let columns = SPLITS.into_iter().fold(key_columns(study, true), |columns, split| {
+        let columns = with_change(columns, split, "change", 1, change_on(split));
+        with_relative_change(columns, split, change_on(split))
     });
     page.table(columns.table(rows));
 }
 
 /// What became of tasks while a stage learned something else.
-fn drift(study: &Study, rows: &[TaskRow<'_>], page: &mut Page) {
-    let rows = changed(rows, |row| !row.2.learned);
+fn describe_drift(study: &Study, rows: &[TaskRow<'_>], page: &mut Page) {
+    let rows = changed_rows(rows, |row| !row.2.learned);
     if rows.is_empty() {
         return;
     }
     page.section(4, "Drift of tasks that a stage did not learn");
-    let points =
-        |split: &'static str| move |row: &TaskRow<'_>| change(row.2, split).map(StageChange::difference);
-    let verdict =
-        |split: &'static str| move |row: &TaskRow<'_>| change(row.2, split).and_then(StageChange::told);
-    let columns = keyed(study, true)
-        .column("Dev: drift", Quantity::Points(2), points("dev"))
-        .optional("Dev: verdict", Quantity::Text, verdict("dev"))
-        .optional("Test: drift", Quantity::Points(2), points("test"))
-        .optional("Test: verdict", Quantity::Text, verdict("test"))
-        .optional("Predictions", Quantity::Text, |row| identical(SPLITS.map(|split| change(row.2, split))));
+    let columns = SPLITS.into_iter().zip([0, 1]).fold(key_columns(study, true), |columns, (split, rank)| {
+        with_change(columns, split, "drift", rank, change_on(split))
+    });
+    let columns = columns.optional("Predictions", Quantity::Text, |row| {
+        describe_identity(SPLITS.map(|split| change(row.2, split)))
+    });
     page.table(columns.table(rows));
     page.paragraph(
-        "Drift is the score after the stage minus that of the same cell before it: the mean over seeds \
+        "Drift is the score after the stage minus the same cell's score before it: the mean over seeds \
          and its 95 % interval, as in the table of stages. **Bit-identical** means that the files of predictions before and \
          after the stage have the same SHA-256.",
     );
 }
 
 /// Whether predictions are the same bytes before and after, over the splits that are stored.
-fn identical(changes: [Option<&StageChange>; 2]) -> Option<String> {
+fn describe_identity(changes: [Option<&StageChange>; 2]) -> Option<String> {
     let sum =
         |get: fn(&StageChange) -> usize| changes.iter().flatten().map(|change| get(change)).sum::<usize>();
     let (same, all) = (sum(|change| change.identical), sum(|change| change.compared));

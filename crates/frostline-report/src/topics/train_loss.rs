@@ -7,10 +7,9 @@ use serde::Serialize;
 
 use crate::chart::{Chart, Figure, LineKey, Lines, Note, Spread, Theme, XAxis, YAxis};
 use crate::fields::Fields;
-use crate::study::panels::NAMED;
 use crate::study::words::{SENTENCES, units};
 use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
-use crate::topic::{Of, Topic};
+use crate::topic::Topic;
 use crate::topics::convergence::policy_lines;
 
 /// Train loss.
@@ -27,13 +26,13 @@ impl Topic for TrainLoss {
     fn figures(&self, study: &Study) -> Vec<Figure> {
         let panels = panels(study);
         let points = |group: &Group| -> Vec<(f64, MeanStd)> {
-            curve(study, group).iter().map(|point| (point.step as f64, point.loss_nats)).collect()
+            loss_curve(study, group).iter().map(|point| (point.step as f64, point.loss_nats)).collect()
         };
         let units = units(study);
         let mut notes: Vec<Note> = vec![
             format!(
                 "The vertical axis is logarithmic: equal steps are equal factors. Dropout is on, so the \
-                 loss lies above that of a finished model on the same {}.",
+                 loss is higher than a finished model's on the same {}.",
                 units.many
             )
             .into(),
@@ -45,7 +44,6 @@ impl Topic for TrainLoss {
             theme: Theme::Learning,
             about: "Each line is the mean over seeds of the loss since the point before.".into(),
             chart: Chart::Lines(Lines {
-                most: panels.iter().map(|panel| panel.groups.len()).max().unwrap_or(0).min(NAMED),
                 panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
                 x_title: "optimiser step",
                 x: XAxis::From(0),
@@ -56,22 +54,18 @@ impl Topic for TrainLoss {
                 y: YAxis::Loss,
                 spread: Spread::Nothing,
                 key: LineKey::Dashes,
-                names: study.policies().into_iter().map(String::from).collect(),
             }),
             notes,
             across: study.langs().len(),
         }]
     }
 
-    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(group) => Fields::default().with("train_loss", &curve(study, group)),
-            Of::Sweep => Fields::default(),
-        }
+    fn group_facts(&self, study: &Study, group: &Group) -> Fields {
+        Fields::default().with("train_loss", &loss_curve(study, group))
     }
 }
 
-fn curve(study: &Study, group: &Group) -> Vec<LossStats> {
+fn loss_curve(study: &Study, group: &Group) -> Vec<LossStats> {
     let mut steps: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     let done = study.members(group).filter_map(CellView::done);
     for point in done.flat_map(|done: &Done| &done.result.train_loss) {

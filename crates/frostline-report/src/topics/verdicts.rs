@@ -1,5 +1,6 @@
 //! Is a policy better or worse than `none`, and which is the cheapest that is not worse? One rule for all tables.
 
+use crate::facts;
 use crate::fields::Fields;
 use crate::keys;
 use crate::number::{capital, count, fixed, listed, plural, signed};
@@ -7,17 +8,17 @@ use crate::page::Page;
 use crate::study::advice::{Advice, Choice, Open, SPLIT};
 use crate::study::verdicts::{PolicyVerdict, points};
 use crate::study::words::{SENTENCES, extras_name, units};
-use crate::study::{BASELINE, Group, SPLITS, Study, distinct};
+use crate::study::{Group, SPLITS, Study, distinct};
 use crate::study::{described, saved};
-use crate::table::{Columns, PaperTable, Quantity, RowTable, Value};
-use crate::topic::{Of, Place, Topic, TopicTable};
+use crate::table::{Columns, PaperTable, Quantity, Value};
+use crate::topic::{Place, Topic, TopicTable};
 
 use frostline_score::{Judged, Verdict};
 
 /// Verdicts.
-pub(crate) struct Verdicts;
+pub(crate) struct VerdictTables;
 
-impl Topic for Verdicts {
+impl Topic for VerdictTables {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         match place {
             Place::Opening => page.items({
@@ -38,7 +39,7 @@ impl Topic for Verdicts {
             }),
             Place::Language(lang) => {
                 for split in SPLITS {
-                    table(study, lang, split, page);
+                    describe_verdicts(study, lang, split, page);
                 }
             }
             _ => {}
@@ -46,30 +47,21 @@ impl Topic for Verdicts {
     }
 
     fn tables(&self, study: &Study) -> Vec<TopicTable> {
-        let tables: Vec<RowTable> = { file(study).into_iter().collect() };
-        let paper_tables = { if study.advice.is_empty() { Vec::new() } else { vec![advised(study)] } };
-        tables
-            .into_iter()
-            .map(TopicTable::Rows)
-            .chain(paper_tables.into_iter().map(TopicTable::Paper))
-            .collect()
+        let advised = (!study.advice.is_empty()).then(|| TopicTable::Paper(recommendation_table(study)));
+        file_table(study).into_iter().chain(advised).collect()
     }
 
-    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(group) => {
-                let verdict = |fields: Fields, split: &str| match study.verdicts.get(group, split) {
-                    Some(row) => fields.with(&format!("{split}_verdict"), row),
-                    None => fields,
-                };
-                let standing = study.standing(group);
-                let fields = Fields::default()
-                    .with("step_cost", &standing.map(|standing| standing.step_cost))
-                    .with("on_pareto_front", &standing.and_then(|standing| standing.on_front));
-                SPLITS.into_iter().fold(fields, verdict)
-            }
-            Of::Sweep => Fields::default().with_some("advice", &study.advice),
-        }
+    fn facts(&self, study: &Study) -> Fields {
+        Fields::default().with_some("advice", &study.advice)
+    }
+
+    fn group_facts(&self, study: &Study, group: &Group) -> Fields {
+        let standing = study.standing(group);
+        Fields::default()
+            .with("step_cost", &standing.map(|standing| standing.step_cost))
+            .with("on_pareto_front", &standing.and_then(|standing| standing.on_front))
+            .with_known("dev_verdict", study.verdicts.get(group, "dev"))
+            .with_known("test_verdict", study.verdicts.get(group, "test"))
     }
 }
 
@@ -81,17 +73,17 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
     }
     let judged = rows.iter().filter(|row| row.judged().is_some()).count();
     if judged == 0 {
-        return vec![unpaired(&rows)];
+        return vec![explain_missing(&rows)];
     }
-    let mut said = vec![costs(study, &rows)];
+    let mut said = vec![summarize_differences(study, &rows)];
     if rows.iter().all(|row| row.compared.seeds.len() < 2) {
         let seeds = distinct(study.cells.iter().map(|view| view.cell.settings.seed)).len();
         let next = match seeds {
             1 => "Run at least three seeds.",
-            _ => "Only one can be compared yet; the same sweep command goes on with the others.",
+            _ => "Only one can be compared yet; the same sweep command continues with the others.",
         };
         said.push(format!(
-            "With one seed nothing can be said of a policy, only of two trained models: another seed may reverse any \
+            "With one seed nothing can be concluded about a policy, only about two trained models: another seed may reverse any \
              difference. {next}"
         ));
         return said;
@@ -103,7 +95,7 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
 }
 
 /// What freezing costs: the range of differences from `none`, and how many of them are shown to be small or large.
-fn costs(study: &Study, rows: &[&PolicyVerdict]) -> String {
+fn summarize_differences(study: &Study, rows: &[&PolicyVerdict]) -> String {
     let found: Vec<&Judged> = rows.iter().filter_map(|row| row.judged()).collect();
     let values = found.iter().map(|found| 100.0 * found.difference.value);
     let (low, high) = values
@@ -157,7 +149,7 @@ fn costs(study: &Study, rows: &[&PolicyVerdict]) -> String {
 }
 
 /// Why no row has a verdict.
-fn unpaired(rows: &[&PolicyVerdict]) -> String {
+fn explain_missing(rows: &[&PolicyVerdict]) -> String {
     let why = rows.first().and_then(|row| row.compared.why_unjudged()).unwrap_or_default();
     format!("No policy can be judged against `none`: {why}.")
 }
@@ -222,7 +214,7 @@ fn time_saved(study: &Study, advice: &Advice, policy: &str, step_cost: f64) -> S
 }
 
 /// Recommendations for LaTeX.
-fn advised(study: &Study) -> PaperTable {
+fn recommendation_table(study: &Study) -> PaperTable {
     let of = |get: fn(&Choice) -> Value| {
         move |advice: &&Advice| advice.choice.as_ref().map_or(Value::Missing, get)
     };
@@ -253,10 +245,7 @@ fn advised(study: &Study) -> PaperTable {
         .optional("Not decided for", Quantity::Text, |advice| {
             advice.open.as_ref().map(|open| open.policy.clone())
         });
-    let name = |advice: &Advice| {
-        let extras = advice.extras.iter().map(String::as_str);
-        [lang(&advice), ["recommendation"].into_iter().chain(extras).collect::<Vec<_>>().join("/")]
-    };
+    let name = |advice: &Advice| [lang(&advice), keys::path("recommendation", &advice.extras)];
     let names = study.advice.iter().map(name).collect();
     let caption = format!(
         "The cheapest policy that is shown to lose at most {} against none; a step's cost is predicted.",
@@ -267,51 +256,17 @@ fn advised(study: &Study) -> PaperTable {
 }
 
 /// The verdicts of a language on a split.
-fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
+fn describe_verdicts(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
     let rows: Vec<&PolicyVerdict> = study.verdicts.of_lang(lang, split).collect();
     if rows.iter().all(|row| row.judged().is_none()) {
         if split == SPLIT && !rows.is_empty() {
-            page.paragraph(unpaired(&rows));
+            page.paragraph(explain_missing(&rows));
         }
         return;
     }
     page.section(3, format!("Better or worse than none on {split}?"));
-    let row = |group: &&Group| study.verdicts.get(group, split);
-    let judged = move |group: &&Group| row(group).and_then(PolicyVerdict::judged);
-    let macro_row = |group: &&Group| study.verdicts.macro_f1(group, split);
-    let macro_f1 = move |group: &&Group| macro_row(group).and_then(PolicyVerdict::judged);
-    let columns = keys::of_group(study)
-        .column("vs none", Quantity::Points(2), move |group| match group.policy.as_str() {
-            BASELINE => Value::from("baseline"),
-            _ => judged(group).map(|judged| judged.difference.value).into(),
-        })
-        .optional("95 % interval", Quantity::Change(2), move |group| {
-            judged(group).map(|judged| judged.interval)
-        })
-        .optional("p", Quantity::Probability, move |group| judged(group).map(|judged| judged.p))
-        .optional("Verdict", Quantity::Text, move |group| row(group).map(|row| row.compared.words()))
-        .optional("What would decide", Quantity::Text, move |group| {
-            row(group).and_then(|row| row.compared.would_decide())
-        })
-        .optional("Macro F1 vs none", Quantity::Points(2), move |group| {
-            macro_f1(group).map(|judged| judged.difference.value)
-        })
-        .optional("Its 95 % interval", Quantity::Change(2), move |group| {
-            macro_f1(group).map(|found| found.interval)
-        })
-        .optional("Its verdict", Quantity::Text, move |group| {
-            macro_row(group).map(|row| row.compared.words())
-        })
-        .optional("Stochastic order", Quantity::Number(2, ""), move |group| {
-            Some(row(group)?.stochastic_order?.bound)
-        })
-        .column_if(split == SPLIT, "Time saved, predicted", Quantity::Percent(0), |group| {
-            saved::predicted_shown(study, group)
-        })
-        .column_if(split == SPLIT, "Pareto front", Quantity::Text, |group| study.standing(group)?.on_front)
-        .optional("Seeds", Quantity::Count, move |group| row(group).map(|row| row.compared.seeds.len()));
-    page.table(columns.table(study.groups_of(lang)));
-    explain(study, &rows, split, page);
+    page.table(facts::verdicts_table(study, lang, split));
+    explain_columns(study, &rows, split, page);
     if split == SPLIT {
         page.paragraph(COSTS);
         if study.groups_of(lang).any(Group::is_staged) {
@@ -323,7 +278,7 @@ fn table(study: &Study, lang: &str, split: &'static str, page: &mut Page) {
 }
 
 /// What the table's columns mean, as far as this table needs it.
-fn explain(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &mut Page) {
+fn explain_columns(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &mut Page) {
     let sentences = rows.iter().filter_map(|row| Some(row.judged()?.difference.sentences)).max().unwrap_or(0);
     let of = if units(study) == SENTENCES { "" } else { ", since words of a sentence are not independent" };
     page.paragraph(format!(
@@ -345,7 +300,7 @@ fn explain(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &mut Page)
     if rows.iter().any(|row| row.stochastic_order.is_some()) {
         page.paragraph(
             "**Stochastic order** is the upper bound of the violation ratio over seeds: below 0.5 the policy's \
-             accuracies are almost stochastically larger than those of `none`; at most 0.2 is a strong result.",
+             accuracies are almost stochastically larger than the accuracies of `none`; at most 0.2 is a strong result.",
         );
     }
 }
@@ -356,7 +311,7 @@ const COSTS: &str = "**Time saved** is the share of the time of a step of `none`
      steps were timed, since they do not depend on the machine's other work; what was measured is listed under \"What a step costs\".";
 
 /// Differences with their verdicts, for programs.
-fn file(study: &Study) -> Option<RowTable> {
+fn file_table(study: &Study) -> Option<TopicTable> {
     let own = study.verdicts.rows.iter().map(|row| (study.metric(), row));
     let macro_f1 = study.verdicts.macro_f1.iter().map(|row| ("macro F1", row));
     let rows: Vec<(&'static str, &PolicyVerdict)> =
@@ -388,5 +343,5 @@ fn file(study: &Study) -> Option<RowTable> {
         .column("sentences_needed", Quantity::Count, |(_, row)| {
             row.judged().and_then(|found| found.needed?.sentences)
         });
-    Some(RowTable { name: "verdicts", table: columns.table(rows) })
+    Some(TopicTable::Rows("verdicts", columns.table(rows)))
 }

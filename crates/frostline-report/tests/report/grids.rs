@@ -278,7 +278,7 @@ fn one_seed_takes_its_error_from_the_sentences() {
     };
     assert!(!rows.is_empty() && rows.iter().all(of_sentences), "{rows:?}");
     let page = text(&files, "report.md");
-    assert!(page.contains("The interval is that of drawing other dev sentences"), "{page}");
+    assert!(page.contains("The interval is for drawing other dev sentences"), "{page}");
 
     let files = Report::new(&sweep, &records, &[], Some(&mut |_, _| None)).files().expect("a report");
     keep("subsets-unread", &files);

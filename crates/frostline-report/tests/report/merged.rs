@@ -122,7 +122,7 @@ fn what_may_not_be_compared_is_said() {
             },
             &[
                 " differ in nothing that accuracies depend on.",
-                ": means are over other seeds (42 and 43 and 42, 43 and 44); differences are over those of both.",
+                ": means are over other seeds (42 and 43 and 42, 43 and 44); differences are over the seeds of both.",
             ],
         ),
     ];

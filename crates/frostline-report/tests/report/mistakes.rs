@@ -118,7 +118,7 @@ fn the_page_and_its_files_say_it() {
     insta::assert_snapshot!("mistakes_tags_svg", text(&files, "figures/tags.svg"));
     insta::assert_snapshot!("mistakes_familiarity_svg", text(&files, "figures/familiarity.svg"));
     assert!(!text(&files, "errors.md").contains("bark/"), "no sentence of test is shown");
-    assert!(text(&files, "report.md").contains("[errors.md](errors.md)"));
+    assert!(text(&files, "report.md").contains("[`errors.md`](errors.md)"));
     assert_eq!(files.len(), files_again(&sweep, &records, &predictions), "the same files");
 }
 
@@ -161,7 +161,7 @@ fn cells_of_other_words_are_not_compared() {
     let rows = crate::table(&files, "differences");
     let rows: Vec<&str> = rows.lines().skip(1).collect();
     assert_eq!(rows.len(), 2, "seed 43 on dev and test: {rows:?}");
-    assert!(text(&files, "errors.md").contains("Counts of words below are those of the first cell."));
+    assert!(text(&files, "errors.md").contains("Counts of words below are from the first cell."));
     assert!(text(&files, "errors.md").contains("No word is wrong."));
 }
 

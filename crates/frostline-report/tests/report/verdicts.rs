@@ -173,8 +173,8 @@ fn one_seed_never_gives_a_verdict_or_a_recommendation() {
     let files = report.files().expect("a report");
     let page = text(&files, "report.md");
     assert!(page.contains("| undecided (one seed) | 3 seeds or more"), "{page}");
-    assert!(page.contains("With one seed nothing can be said of a policy"));
-    assert!(report.terminal_table(120).contains("With one seed nothing can be said of a policy"));
+    assert!(page.contains("With one seed nothing can be concluded about a policy"));
+    assert!(report.terminal_table(120).contains("With one seed nothing can be concluded about a policy"));
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn what_cannot_be_paired_says_why() {
     let files = none.files().expect("a report");
     let page = text(&files, "report.md");
     let said = "No policy can be judged against `none`: the stored predictions are missing.";
-    assert_eq!(page.matches(said).count(), 4, "at the top, for each language, and at the end: {page}");
+    assert_eq!(page.matches(said).count(), 3, "at the top, and for each language: {page}");
     assert!(!text(&files, "report.json").contains("\"verdicts\": {"));
 }
 
@@ -369,21 +369,22 @@ fn sweeps_are_judged_beside_the_first_one() {
     );
     let terminal = merged.terminal_table(160);
     assert!(
-        terminal
-            .contains("large beside small, on the same seeds and sentences of dev: all 8 rows are better."),
+        terminal.contains(
+            "large compared with small, on the same seeds and sentences of dev: all 8 rows are better."
+        ),
         "{terminal}"
     );
     let files = merged.files().expect("a comparison");
     keep("merged", &files);
     let page = text(&files, "comparison.md");
-    let section = page.split_once("### large beside small on dev").expect("verdicts").1;
+    let section = page.split_once("### large against small on dev").expect("verdicts").1;
     let judged = |line: &&str| line.contains("| better") || line.contains("| undecided");
     let rows: Vec<&str> = section.lines().filter(judged).collect();
     assert!(
         rows.len() == 8 && rows.iter().all(|row| row.trim_end().ends_with("2 |")),
         "two seeds in common: {section}"
     );
-    assert!(text(&files, "index.html").contains("large beside small on dev"));
+    assert!(text(&files, "index.html").contains("large against small on dev"));
     assert!(text(&files, "tables.tex").contains("frostline@table@large-dev"));
     assert!(
         text(&files, "results.tex").contains("\\FrostlineDefine{en}{first-4}{large-dev-verdict}{better}")

@@ -3,16 +3,22 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::front::CHECK_FIRST;
+use crate::document::{CHECK_FIRST, Chapter, Document, FINDINGS, ShownIn};
+use crate::number::capital;
 use crate::page::{Block, Item};
 use crate::render::escape::{self, xml};
 use crate::render::html::{inline, tables};
 use crate::render::svg;
-use crate::web::{Chapter, WebPage};
+use crate::study::words::SYNTHETIC;
+
+/// The chapters of the page.
+fn shown<'a>(page: &'a Document<'_>) -> impl Iterator<Item = &'a Chapter> {
+    page.chapters.iter().filter(|chapter| chapter.shown != ShownIn::TextOnly)
+}
 
 /// Writes a page.
 pub(super) struct Writer<'a> {
-    page: &'a WebPage<'a>,
+    page: &'a Document<'a>,
     /// Notes of figures that the page has already.
     noted: HashSet<String>,
     /// The last heading, which names what follows it.
@@ -20,7 +26,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub fn new(page: &'a WebPage<'a>) -> Self {
+    pub fn new(page: &'a Document<'a>) -> Self {
         Self { page, noted: HashSet::new(), heading: String::new() }
     }
 
@@ -31,7 +37,7 @@ impl<'a> Writer<'a> {
         out += &self.contents();
         out += "<main id=\"main\" tabindex=\"-1\">\n";
         out += &self.opening();
-        for chapter in &page.chapters {
+        for chapter in shown(page) {
             out += &self.chapter(chapter);
         }
         out += "<footer><p>Written by Frostline from stored records. The page holds all that it shows and \
@@ -47,7 +53,7 @@ impl<'a> Writer<'a> {
                 xml(&inline::plain(&chapter.title))
             )
         };
-        let links: String = self.page.chapters.iter().map(link).collect();
+        let links: String = shown(self.page).map(link).collect();
         format!(
             "<nav class=\"contents\" aria-label=\"Contents\"><p class=\"brand\"><a href=\"#main\">Frostline</a></p>\n\
              <ol>\n{links}</ol>\n<p class=\"tools\" id=\"tools\"></p></nav>\n"
@@ -60,23 +66,24 @@ impl<'a> Writer<'a> {
         let mut out = String::from("<header class=\"opening\">\n");
         write!(
             out,
-            "<p class=\"kicker\">Freezing study · {}</p>\n<h1>{}</h1>\n",
+            "<p class=\"kicker\">{} · {}</p>\n<h1>{}</h1>\n",
+            page.kind,
             xml(&page.progress),
             xml(&page.name)
         )
         .expect("a string takes everything");
-        if let Some([_, banner]) = page.banner {
-            out +=
-                &format!("<p class=\"synthetic\" role=\"note\"><strong>Synthetic data.</strong> {}</p>\n", {
-                    let rest = banner.split_once(": ").map_or(banner, |(_, rest)| rest);
-                    xml(&crate::number::capital(rest))
-                });
+        if page.is_synthetic {
+            let rest = SYNTHETIC.split_once(": ").map_or(SYNTHETIC, |(_, rest)| rest);
+            out += &format!(
+                "<p class=\"synthetic\" role=\"note\"><strong>Synthetic data.</strong> {}</p>\n",
+                xml(&capital(rest))
+            );
         }
         if !page.about.is_empty() {
             out += &format!("<p class=\"about\">{}</p>\n", self.inline(&page.about));
         }
         out += &format!("<p>{}</p>\n", self.inline(&page.asked));
-        if let Some((summary, lines)) = &page.first {
+        if let Some((summary, lines)) = &page.warnings {
             let items: String =
                 lines.iter().map(|line| format!("<li>{}</li>\n", self.inline(line))).collect();
             out += &format!(
@@ -91,7 +98,7 @@ impl<'a> Writer<'a> {
             let items: String =
                 page.findings.iter().map(|said| format!("<li>{}</li>\n", self.inline(said))).collect();
             out += &format!(
-                "<section class=\"findings\" aria-labelledby=\"findings\"><h2 id=\"findings\">What came out</h2>\n\
+                "<section class=\"findings\" aria-labelledby=\"findings\"><h2 id=\"findings\">{FINDINGS}</h2>\n\
                  <ol>\n{items}</ol></section>\n"
             );
         }
@@ -196,7 +203,7 @@ impl<'a> Writer<'a> {
         tables::table(table, &self.heading, &self.page.policies, &|text| self.inline(text))
     }
 
-    /// A figure with what it shows, and those of its notes that no figure before it has.
+    /// A figure with its description, and its notes without those of earlier figures.
     fn figure(&mut self, path: &str) -> String {
         let page = self.page;
         let Some((figure, drawing)) = page.figures.iter().find(|(figure, _)| figure.path == path) else {
@@ -219,7 +226,7 @@ impl<'a> Writer<'a> {
         out + "</figure>\n"
     }
 
-    /// Whether a paragraph is what the figure before it says of itself.
+    /// Whether a paragraph is the description of the figure before it.
     fn is_said_by_figure(&self, before: Option<&Block>, block: &Block) -> bool {
         let (Some(Block::Figure { path, .. }), Block::Paragraph(text)) = (before, block) else {
             return false;

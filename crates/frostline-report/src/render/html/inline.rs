@@ -55,7 +55,7 @@ pub(super) fn plain(text: &str) -> String {
     named.into_iter().fold(out, |out, (name, sign)| out.replace(name, sign))
 }
 
-/// How often a sign stands from here on.
+/// How often a sign is repeated from here on.
 fn run(signs: &[char], at: usize) -> usize {
     signs[at..].iter().take_while(|&&sign| sign == signs[at]).count()
 }

@@ -12,8 +12,8 @@ mod inline;
 mod sentences;
 mod tables;
 
+use crate::document::Document;
 use crate::render::escape;
-use crate::web::WebPage;
 
 use blocks::Writer;
 
@@ -29,7 +29,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// The page as a file.
-pub(crate) fn page(page: &WebPage<'_>) -> String {
+pub(crate) fn write_page(page: &Document<'_>) -> String {
     let body = Writer::new(page).body();
     let data = page
         .browser

@@ -4,12 +4,12 @@ use frostline_score::MeanStd;
 
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Figure, Lengths};
 use crate::number::{fixed, plus_minus, signed};
-use crate::render::svg::canvas::{Anchor, Shape, Shown, Svg, text_width};
+use crate::render::svg::canvas::{Anchor, PartLabel, Shape, Svg, text_width};
 use crate::render::svg::scale::{Scale, Spacing, nice_step, tick_decimals};
-use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, TICK, notes, widest};
-use crate::render::svg::style::{COLOURS, GRID, INK, REFERENCES, Style, style};
+use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, REFERENCE, Sheet, TICK, notes, widest};
+use crate::render::svg::style::{COLOURS, GRID, INK, Style, style};
 
-/// The legend's height above a plot, and that of a reference's line in it.
+/// The height of the legend above a plot, and of a reference's line in it.
 const LEGEND: f64 = 28.0;
 const LINE: f64 = 18.0;
 /// Room between the rows of groups.
@@ -34,7 +34,7 @@ struct BarSizes {
 
 impl BarSizes {
     fn of(bars: &Bars) -> Self {
-        let rows = widest(bars.names.iter().map(String::as_str));
+        let rows = widest(bars.panels.iter().flat_map(|panel| &panel.rows).map(|row| row.name.as_str()));
         let most = bars.panels.iter().map(|panel| panel.rows.len()).max().unwrap_or(0);
         let row = if most > 10 { 24.0 } else { 36.0 };
         let all = bars.panels.iter().flat_map(|panel| &panel.rows).flat_map(|row| &row.bars);
@@ -74,7 +74,7 @@ impl BarSizes {
     }
 }
 
-/// The least room between a label and a line beside it.
+/// The least room between a label and a line next to it.
 const CLEAR: f64 = 4.0;
 
 /// Draws bars.
@@ -89,8 +89,8 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, bars: &Bars) -> Drawing {
     let mut sheet = Sheet::new(frame, figure, &titles, size);
     for (i, panel) in bars.panels.iter().enumerate() {
         let area = sheet.area(i);
-        let range = range(bars, &panel.kind);
-        legend(&mut sheet, area, bars, panel);
+        let range = axis_range(bars, &panel.kind);
+        draw_legend(&mut sheet, area, bars, panel);
         let plot = Area {
             x: area.x + look.left,
             y: area.y + legends,
@@ -104,7 +104,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, bars: &Bars) -> Drawing {
 }
 
 /// From where to where the axis reaches that panels of a kind share, in percent.
-fn range(bars: &Bars, kind: &str) -> (f64, f64) {
+fn axis_range(bars: &Bars, kind: &str) -> (f64, f64) {
     let alike = || bars.panels.iter().filter(|panel| panel.kind == kind);
     let all = || alike().flat_map(|panel| &panel.rows).flat_map(|row| &row.bars);
     if bars.lengths != Lengths::Differences {
@@ -146,7 +146,7 @@ fn share_range<'a>(bars: impl Iterator<Item = &'a Bar>) -> (f64, f64) {
 }
 
 /// Explains the signs at a bar's end.
-fn legend(sheet: &mut Sheet, area: Area, bars: &Bars, panel: &BarPanel) {
+fn draw_legend(sheet: &mut Sheet, area: Area, bars: &Bars, panel: &BarPanel) {
     let (mut x, y) = (area.x, area.y + 6.0);
     let everywhere = || bars.panels.iter().flat_map(|panel| &panel.rows).flat_map(|row| &row.bars);
     let here = || panel.rows.iter().flat_map(|row| &row.bars);
@@ -164,12 +164,12 @@ fn legend(sheet: &mut Sheet, area: Area, bars: &Bars, panel: &BarPanel) {
         x += 18.0 + text_width(words, TICK.size) + 14.0;
     }
     if intervals {
-        thin(&mut sheet.svg, (x, x + 24.0), y);
+        draw_interval(&mut sheet.svg, (x, x + 24.0), y);
         sheet.svg.text(x + 30.0, y + 4.0, bars.interval, TICK);
         x += 30.0 + text_width(bars.interval, TICK.size) + 14.0;
     }
     if spreads {
-        thick(&mut sheet.svg, (x, x + 18.0), y);
+        draw_spread(&mut sheet.svg, (x, x + 18.0), y);
         sheet.svg.text(x + 24.0, y + 4.0, "± 1 deviation over seeds", TICK);
     }
 }
@@ -245,16 +245,16 @@ fn draw_row(
                 Lengths::Groups => 0.3 + 0.4 * at as f64 / (row.bars.len().max(2) - 1) as f64,
                 _ => 0.5,
             };
-            svg.part(None, Some(&shown(bars, row, bar)), |svg| match bars.lengths {
-                Lengths::Differences => difference(svg, bar, &own.scale, place),
-                _ => share(svg, bar, own, (style(row.tone), opacity), place),
+            svg.part(None, Some(&bar_label(bars, row, bar)), |svg| match bars.lengths {
+                Lengths::Differences => draw_difference(svg, bar, &own.scale, place),
+                _ => draw_share(svg, bar, own, (style(row.tone), opacity), place),
             });
         }
     });
 }
 
 /// The value of a bar, with its interval.
-fn shown(bars: &Bars, row: &BarRow, bar: &Bar) -> Shown {
+fn bar_label(bars: &Bars, row: &BarRow, bar: &Bar) -> PartLabel {
     let is_difference = bars.lengths == Lengths::Differences;
     let value = bar.value.times(100.0);
     let told = if is_difference { signed(value.mean, 2) } else { plus_minus(value, 2) };
@@ -266,12 +266,12 @@ fn shown(bars: &Bars, row: &BarRow, bar: &Bar) -> Shown {
         bar.interval.map(|[low, high]| format!("{} {} to {}", bars.interval, number(low), number(high))),
     );
     words.extend(bar.diamond.map(|diamond| format!("{} {}", bars.diamond, number(diamond))));
-    Shown { value: format!("{:.2}", value.mean), words: words.join(", ") }
+    PartLabel { value: format!("{:.2}", value.mean), words: words.join(", ") }
 }
 
 /// A share as a bar, or as a dot if the axis does not start at 0, with its interval, its spread and its number. No
 /// whisker reaches beyond 100 %.
-fn share(
+fn draw_share(
     svg: &mut Svg,
     bar: &Bar,
     own: RowPlace<'_>,
@@ -289,24 +289,24 @@ fn share(
     let mut reach = if is_dot { end + DOT } else { end };
     if let Some([low, high]) = bar.interval {
         let ends = (scale.at(low * 100.0), scale.at((high * 100.0).min(100.0)));
-        thin(svg, ends, middle);
+        draw_interval(svg, ends, middle);
         reach = reach.max(ends.1);
     }
     if let Some(std) = value.std {
         let ends = (scale.at(value.mean - std), scale.at((value.mean + std).min(100.0)));
-        thick(svg, ends, middle);
+        draw_spread(svg, ends, middle);
         reach = reach.max(ends.1);
     }
     if is_dot {
         svg.mark(style.shape, (end, middle), DOT, style.colour);
     }
     let label = plus_minus(value, 2);
-    let place = beside(reach + 9.0, text_width(&label, LABEL.size), own.lines);
+    let place = place_beside_lines(reach + 9.0, text_width(&label, LABEL.size), own.lines);
     svg.text(place, middle + 4.5, &label, LABEL);
 }
 
 /// The first place from `x` on where a label of this width is crossed by no line; lines are drawn on top of it.
-fn beside(mut x: f64, width: f64, lines: &[f64]) -> f64 {
+fn place_beside_lines(mut x: f64, width: f64, lines: &[f64]) -> f64 {
     while let Some(line) = lines.iter().find(|&&line| line > x - CLEAR && line < x + width + CLEAR) {
         x = line + CLEAR + 1.0;
     }
@@ -314,14 +314,14 @@ fn beside(mut x: f64, width: f64, lines: &[f64]) -> f64 {
 }
 
 /// A bar from zero either way, with its interval, its diamond and its number.
-fn difference(svg: &mut Svg, bar: &Bar, scale: &Scale, (middle, height): (f64, f64)) {
+fn draw_difference(svg: &mut Svg, bar: &Bar, scale: &Scale, (middle, height): (f64, f64)) {
     let (zero, end) = (scale.at(0.0), scale.at(bar.value.mean * 100.0));
     let (from, width) = (zero.min(end), (end - zero).abs());
     svg.rect((from, middle - height / 2.0), (width, height), COLOURS[0], 0.5);
     let mut reach = zero.max(end);
     if let Some([low, high]) = bar.interval {
         let ends = (scale.at(low * 100.0), scale.at(high * 100.0));
-        thin(svg, ends, middle);
+        draw_interval(svg, ends, middle);
         reach = reach.max(ends.1);
     }
     if let Some(diamond) = bar.diamond {
@@ -341,26 +341,22 @@ fn reference_places(panel: &BarPanel, scale: &Scale, range: (f64, f64)) -> Vec<f
 /// A dashed line at each reference, and its number above the plot; one left of the axis is only named.
 fn reference_lines(sheet: &mut Sheet, area: Area, panel: &BarPanel, plot: Area, range: (f64, f64)) {
     let scale = Scale::new(Spacing::Even, range, (plot.x, plot.right()));
-    for (at, ((name, value), dash)) in panel.references.iter().zip(REFERENCES).enumerate() {
-        let value = value * 100.0;
-        let y = area.y + 6.0 + (at + 1) as f64 * LINE;
-        sheet.svg.polyline(&[(area.x, y), (area.x + 24.0, y)], INK, 1.6, dash);
-        let place = if value < range.0 { ", left of the axis" } else { "" };
-        sheet.svg.text(area.x + 30.0, y + 4.0, &format!("{name}: {}{place}", fixed(value, 2)), TICK);
-        if value >= range.0 {
-            let x = scale.at(value);
-            sheet.svg.polyline(&[(x, plot.y), (x, plot.bottom())], INK, 1.6, dash);
-        }
+    let top = area.y + 6.0 + LINE;
+    let dashes =
+        sheet.references((area.x, top), LINE, &panel.references, range.0 / 100.0, "left of the axis");
+    for (share, dash) in dashes {
+        let x = scale.at(share * 100.0);
+        sheet.svg.polyline(&[(x, plot.y), (x, plot.bottom())], INK, REFERENCE, dash);
     }
 }
 
 /// An interval: a thin line with ends.
-fn thin(svg: &mut Svg, (low, high): (f64, f64), y: f64) {
+fn draw_interval(svg: &mut Svg, (low, high): (f64, f64), y: f64) {
     svg.whisker([((low, y), true), ((high, y), true)], 4.5, INK, 1.2);
 }
 
 /// The spread over seeds: a thick line, never so short that it vanishes.
-fn thick(svg: &mut Svg, (low, high): (f64, f64), y: f64) {
+fn draw_spread(svg: &mut Svg, (low, high): (f64, f64), y: f64) {
     let (middle, half) = ((low + high) / 2.0, ((high - low) / 2.0).max(0.9));
     svg.rect((middle - half, y - 3.0), (2.0 * half, 6.0), INK, 1.0);
 }
@@ -376,7 +372,7 @@ mod tests {
         fn no_line_crosses_a_number(
             x in 0.0..300.0_f64, width in 10.0..100.0_f64, lines in prop::collection::vec(0.0..300.0_f64, 0..4),
         ) {
-            let place = beside(x, width, &lines);
+            let place = place_beside_lines(x, width, &lines);
             prop_assert!(place >= x);
             prop_assert!(lines.iter().all(|line| *line < place || *line > place + width));
             let free = lines.iter().all(|line| *line < x - CLEAR || *line > x + width + CLEAR);

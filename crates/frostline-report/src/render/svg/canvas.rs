@@ -18,7 +18,7 @@ pub(super) enum Shape {
 pub(super) const SHAPES: [Shape; 5] =
     [Shape::Circle, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Wedge];
 
-/// On which side of its place a text stands.
+/// The side of its place on which a text is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -57,7 +57,7 @@ pub(super) const TEXT_COLOUR: &str = "#595959";
 
 /// What a part of a figure shows: its value as a number for scripts, and in words.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct PartLabel {
     pub value: String,
     pub words: String,
 }
@@ -75,7 +75,7 @@ impl Svg {
     }
 
     /// Draws elements as one part, which carries the name of its policy and its value, if it has some.
-    pub fn part(&mut self, policy: Option<&str>, shown: Option<&Shown>, draw: impl FnOnce(&mut Self)) {
+    pub fn part(&mut self, policy: Option<&str>, shown: Option<&PartLabel>, draw: impl FnOnce(&mut Self)) {
         let policy = policy.map_or_else(String::new, |name| format!(" data-policy=\"{}\"", xml(name)));
         self.put(format_args!("<g{policy}{}>{}", value(shown), title(shown)));
         draw(self);
@@ -196,7 +196,7 @@ impl Svg {
         at: (f64, f64),
         radius: f64,
         colour: &str,
-        shown: Option<&Shown>,
+        shown: Option<&PartLabel>,
     ) {
         let value = value(shown);
         let title = title(shown);
@@ -231,11 +231,11 @@ impl Svg {
     }
 }
 
-fn value(shown: Option<&Shown>) -> String {
+fn value(shown: Option<&PartLabel>) -> String {
     shown.map_or_else(String::new, |shown| format!(" data-value=\"{}\"", shown.value))
 }
 
-fn title(shown: Option<&Shown>) -> String {
+fn title(shown: Option<&PartLabel>) -> String {
     shown.map_or_else(String::new, |shown| format!("<title>{}</title>", xml(&shown.words)))
 }
 

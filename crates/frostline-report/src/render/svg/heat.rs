@@ -33,12 +33,18 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, heat: &Heat) -> Drawing {
     let mut sheet = Sheet::new(frame, figure, &titles, size);
     for (number, panel) in panels.iter().enumerate() {
         let plot = sheet.area(number).inside(head, 0.0, 0.0, left);
-        fields(&mut sheet, frame, plot, panel, (colour, width));
+        draw_fields(&mut sheet, frame, plot, panel, (colour, width));
     }
     sheet.finish(notes(figure, Spacing::Even, (Spacing::Even, (0.0, 1.0))))
 }
 
-fn fields(sheet: &mut Sheet, frame: Frame<'_>, plot: Area, panel: &HeatPanel, (colour, width): (&str, f64)) {
+fn draw_fields(
+    sheet: &mut Sheet,
+    frame: Frame<'_>,
+    plot: Area,
+    panel: &HeatPanel,
+    (colour, width): (&str, f64),
+) {
     let middle = |column: usize| plot.x + (column as f64 + 0.5) * width;
     for (column, lines) in panel.columns.iter().enumerate() {
         for (line, text) in lines.iter().rev().enumerate() {

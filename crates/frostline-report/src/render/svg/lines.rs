@@ -4,7 +4,7 @@ use frostline_score::MeanStd;
 
 use crate::chart::{Figure, Line, LineKey, Lines, Spread, XAxis, YAxis};
 use crate::number::{count, plus_minus};
-use crate::render::svg::canvas::{Shown, Svg};
+use crate::render::svg::canvas::{PartLabel, Svg};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range};
 use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, notes, spread, widest};
 use crate::render::svg::style::{SOFT, style};
@@ -12,10 +12,10 @@ use crate::render::svg::style::{SOFT, style};
 /// Height of a line's name.
 const NAME: f64 = 17.0;
 
-/// What depends on how lines are told apart, in pixels.
+/// Sizes that depend on how lines are distinguished, in pixels.
 struct LineSizes {
     width: f64,
-    /// Room for the piece of line beside a name.
+    /// Room for the piece of line next to a name.
     sample: f64,
     /// Where names start, from the plot's right end, and their texts from there.
     names: f64,
@@ -45,31 +45,34 @@ impl LineSizes {
 /// Draws lines.
 pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &Lines) -> Drawing {
     let look = LineSizes::of(lines.key);
-    let room = widest(lines.names.iter().map(String::as_str)) + look.sample;
-    let height = 360.0_f64.max(lines.most as f64 * NAME + 110.0);
+    let names =
+        || lines.panels.iter().map(|panel| panel.lines.iter().filter_map(|line| line.name.as_deref()));
+    let room = widest(names().flatten()) + look.sample;
+    let most = names().map(Iterator::count).max().unwrap_or(0);
+    let height = 360.0_f64.max(most as f64 * NAME + 110.0);
     let titles: Vec<&str> = lines.panels.iter().map(|panel| panel.title.as_str()).collect();
     let mut sheet = Sheet::new(frame, figure, &titles, (look.width + room, height));
-    let (spacing, range) = vertical(lines);
+    let (spacing, range) = y_range(lines);
     for (i, panel) in lines.panels.iter().enumerate() {
         let plot = sheet.area(i).inside(26.0, room + 32.0, 46.0, 44.0);
         if panel.lines.is_empty() {
             sheet.svg.text(plot.x, plot.y + 20.0, "no result", LABEL);
             continue;
         }
-        let (x, ticks) = horizontal(lines, &panel.lines, (plot.x + look.before, plot.right()));
+        let (x, ticks) = x_scale(lines, &panel.lines, (plot.x + look.before, plot.right()));
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
         let factor = if lines.y == YAxis::Shares { 100.0 } else { 1.0 };
         sheet.y_axis(plot, &y, lines.y_title, factor);
         sheet.x_axis(plot, &x, &ticks, lines.x_title);
         draw_lines(&mut sheet, frame, lines, &panel.lines, (&x, &y));
-        names(&mut sheet, frame, lines.key, plot, &panel.lines, (&x, &y));
+        draw_names(&mut sheet, frame, lines.key, plot, &panel.lines, (&x, &y));
     }
     let x_spacing = if matches!(lines.x, XAxis::From(_)) { Spacing::Even } else { Spacing::Log };
     sheet.finish(notes(figure, x_spacing, (spacing, range)))
 }
 
 /// How the vertical axis is spaced, and from where to where.
-fn vertical(lines: &Lines) -> (Spacing, (f64, f64)) {
+fn y_range(lines: &Lines) -> (Spacing, (f64, f64)) {
     let stats = || {
         let all = lines.panels.iter().flat_map(|panel| &panel.lines);
         all.flat_map(|line| line.points.iter().map(|(_, stat)| *stat))
@@ -92,7 +95,7 @@ fn vertical(lines: &Lines) -> (Spacing, (f64, f64)) {
 }
 
 /// A panel's horizontal axis with the values that it names.
-fn horizontal(lines: &Lines, of_panel: &[Line], pixels: (f64, f64)) -> (Scale, Vec<(f64, String)>) {
+fn x_scale(lines: &Lines, of_panel: &[Line], pixels: (f64, f64)) -> (Scale, Vec<(f64, String)>) {
     let places = || of_panel.iter().flat_map(|line| line.points.iter().map(|(at, _)| *at));
     match lines.x {
         XAxis::From(first) => {
@@ -147,7 +150,7 @@ fn draw_lines(
     (x, y): (&Scale, &Scale),
 ) {
     for line in of_panel.iter().filter(|line| lines.spread == Spread::Band && line.name.is_some()) {
-        sheet.svg.part(frame.policy(line.tone), None, |svg| band(svg, line, x, y));
+        sheet.svg.part(frame.policy(line.tone), None, |svg| draw_band(svg, line, x, y));
     }
     // The first policies of a plan are the ones that others are compared with: they come last, on
     // top, and lines without a name come first.
@@ -157,27 +160,27 @@ fn draw_lines(
         let policy = frame.policy(line.tone);
         let name = line.name.as_deref().or(policy).unwrap_or("");
         // A line without marks has one title; with marks, each of them has its own.
-        let whole = (!has_marks(lines, line)).then(|| whole(lines, line, name)).flatten();
+        let whole = (!has_marks(lines, line)).then(|| line_label(lines, line, name)).flatten();
         sheet.svg.part(policy, whole.as_ref(), |svg| draw_line(svg, lines, line, name, (x, y)));
     }
 }
 
 /// The ends of a line.
-fn whole(lines: &Lines, line: &Line, name: &str) -> Option<Shown> {
+fn line_label(lines: &Lines, line: &Line, name: &str) -> Option<PartLabel> {
     let (first, last) = (line.points.first()?, line.points.last()?);
-    let last = shown(lines, last, name);
-    let words = format!("from {}", shown(lines, first, name).words) + &format!(" to {}", last.words);
-    Some(Shown { words, ..last })
+    let last = point_label(lines, last, name);
+    let words = format!("from {}", point_label(lines, first, name).words) + &format!(" to {}", last.words);
+    Some(PartLabel { words, ..last })
 }
 
 /// A point in words.
-fn shown(lines: &Lines, (at, stat): &(f64, MeanStd), name: &str) -> Shown {
+fn point_label(lines: &Lines, (at, stat): &(f64, MeanStd), name: &str) -> PartLabel {
     let (value, decimals, sign) = match lines.y {
         YAxis::Shares => (stat.times(100.0), 2, " %"),
         YAxis::Loss => (*stat, 4, ""),
     };
     let at = if lines.x == XAxis::Rates { format!("{at:e}") } else { count(*at as u64) };
-    Shown {
+    PartLabel {
         value: format!("{:.decimals$}", value.mean),
         words: format!("{name}, {} {at}: {}{sign}", lines.x_title, plus_minus(value, decimals)),
     }
@@ -201,12 +204,12 @@ fn draw_line(svg: &mut Svg, lines: &Lines, line: &Line, name: &str, (x, y): (&Sc
     let places: Vec<(f64, f64)> = line.points.iter().map(|(at, stat)| (x.at(*at), y.at(stat.mean))).collect();
     svg.polyline(&places, style.colour, 1.8, style.dash);
     for (place, point) in places.iter().zip(&line.points).filter(|_| has_marks(lines, line)) {
-        svg.mark_showing(style.shape, *place, 4.0, style.colour, Some(&shown(lines, point, name)));
+        svg.mark_showing(style.shape, *place, 4.0, style.colour, Some(&point_label(lines, point, name)));
     }
 }
 
 /// Every line's name at its end, moved apart where lines end close together.
-fn names(
+fn draw_names(
     sheet: &mut Sheet,
     frame: Frame<'_>,
     key: LineKey,
@@ -242,7 +245,7 @@ fn names(
     }
 }
 
-fn band(svg: &mut Svg, line: &Line, x: &Scale, y: &Scale) {
+fn draw_band(svg: &mut Svg, line: &Line, x: &Scale, y: &Scale) {
     let edge = |sign: f64| {
         let points = line.points.iter();
         points.map(move |(at, stat)| {

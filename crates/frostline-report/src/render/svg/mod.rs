@@ -20,7 +20,7 @@ pub(crate) use sheet::{Drawing, Frame};
 pub(crate) type Drawn = (Figure, Drawing);
 
 /// Draws a figure, for a file and for a page.
-pub(crate) fn draw(frame: Frame<'_>, figure: &Figure) -> Drawing {
+pub(crate) fn draw_figure(frame: Frame<'_>, figure: &Figure) -> Drawing {
     match &figure.chart {
         Chart::Bars(bars) => bars::draw(frame, figure, bars),
         Chart::Lines(lines) => lines::draw(frame, figure, lines),

@@ -156,7 +156,7 @@ fn decimals_within(ticks: &[f64], least: f64) -> usize {
     (0..15).find(|&decimals| ticks.iter().all(|tick| exact(tick, decimals))).unwrap_or(15) as usize
 }
 
-/// Accuracies far apart are stretched towards 100 %, so that close ones can be told apart.
+/// Accuracies far apart are stretched towards 100 %, so that close ones can be distinguished.
 pub(super) fn accuracy_range(low: f64, high: f64) -> (Spacing, (f64, f64)) {
     let (low, high) = (low.clamp(0.0, 1.0), high.clamp(0.0, 1.0));
     if low >= high {
@@ -172,7 +172,7 @@ pub(super) fn accuracy_range(low: f64, high: f64) -> (Spacing, (f64, f64)) {
     (Spacing::Even, (low, ((high / step).ceil() * step).min(1.0)))
 }
 
-/// What the vertical axis of accuracies does, said plainly.
+/// Explains the vertical axis of accuracies.
 pub(super) fn accuracy_note(spacing: Spacing, range: (f64, f64)) -> String {
     let start = if range.0 > 0.0 {
         "The vertical axis does not start at 0."

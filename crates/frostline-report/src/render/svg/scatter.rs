@@ -3,10 +3,10 @@
 
 use crate::chart::{Figure, Scatter, ScatterPanel, ScatterPoint};
 use crate::number::{fixed, plural};
-use crate::render::svg::canvas::{Anchor, Shown, Svg, text_width};
+use crate::render::svg::canvas::{Anchor, PartLabel, Svg, text_width};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range, tick_labels};
-use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, TICK, notes};
-use crate::render::svg::style::{INK, REFERENCES, SOFT, Style, style};
+use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, REFERENCE, Sheet, notes};
+use crate::render::svg::style::{INK, SOFT, Style, style};
 
 const SIZE: (f64, f64) = (400.0, 390.0);
 /// Size of a point.
@@ -20,7 +20,7 @@ const MOST_REACH: f64 = 15.0;
 struct Dot {
     name: Option<String>,
     policy: Option<String>,
-    shown: Shown,
+    shown: PartLabel,
     style: Style,
     at: (f64, f64),
     /// Lower and upper end.
@@ -48,11 +48,11 @@ type Taken = (f64, f64, f64, f64);
 const NOBODY: usize = usize::MAX;
 
 /// The horizontal axis.
-struct XAxis {
+struct SavedTimeAxis {
     range: (f64, f64),
 }
 
-impl XAxis {
+impl SavedTimeAxis {
     /// From a little before the baseline, or a policy that needs more time, to a tenth after the last.
     fn of(scatter: &Scatter) -> Self {
         let reach = |point: &ScatterPoint| {
@@ -67,7 +67,7 @@ impl XAxis {
 }
 
 /// Values under the axis.
-fn ticks(x: &Scale) -> Vec<(f64, String)> {
+fn axis_ticks(x: &Scale) -> Vec<(f64, String)> {
     let values = x.ticks(50.0);
     let labels = tick_labels(&values);
     values.into_iter().zip(labels).collect()
@@ -82,7 +82,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Draw
     let (spacing, range) = accuracy_range(ends.0, ends.1);
     let references = scatter.panels.iter().map(|panel| panel.references.len()).max().unwrap_or(0);
     let legend = references as f64 * LINE;
-    let axis = XAxis::of(scatter);
+    let axis = SavedTimeAxis::of(scatter);
     let titles: Vec<&str> = scatter.panels.iter().map(|panel| panel.title.as_str()).collect();
     let mut sheet = Sheet::new(frame, figure, &titles, (SIZE.0, SIZE.1 + legend));
     let mut unplaced = 0;
@@ -93,13 +93,13 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Draw
         let x = Scale::new(Spacing::Even, axis.range, (plot.x, plot.right()));
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
         sheet.y_axis(plot, &y, scatter.y_title, 100.0);
-        sheet.x_axis(plot, &x, &ticks(&x), scatter.x_title);
+        sheet.x_axis(plot, &x, &axis_ticks(&x), scatter.x_title);
         draw_references(&mut sheet, area, plot, panel, (&y, range));
-        let front = front(panel, plot, &x, &y);
+        let front = front_corners(panel, plot, &x, &y);
         if !front.is_empty() {
             sheet.svg.polyline(&front, SOFT, 1.6, "");
         }
-        let points = points(frame, scatter, panel, &axis, (&x, &y));
+        let points = panel_dots(frame, scatter, panel, &axis, (&x, &y));
         is_cut |= points.iter().filter_map(Dot::seen_level).any(|ends| ends.iter().any(|(_, cut)| *cut));
         unplaced += draw_points(&mut sheet, plot, &points, &front);
     }
@@ -133,24 +133,14 @@ fn draw_references(
     panel: &ScatterPanel,
     (y, range): (&Scale, (f64, f64)),
 ) {
-    for (at, ((name, height), dash)) in panel.references.iter().zip(REFERENCES).enumerate() {
-        let line = area.y + 6.0 + at as f64 * LINE;
-        sheet.svg.polyline(&[(area.x, line), (area.x + 24.0, line)], INK, 1.4, dash);
-        let place = if *height < range.0 { ", below the axis" } else { "" };
-        sheet.svg.text(
-            area.x + 30.0,
-            line + 4.0,
-            &format!("{name}: {}{place}", fixed(100.0 * height, 2)),
-            TICK,
-        );
-        if *height >= range.0 {
-            sheet.svg.polyline(&[(plot.x, y.at(*height)), (plot.right(), y.at(*height))], INK, 1.4, dash);
-        }
+    let dashes = sheet.references((area.x, area.y + 6.0), LINE, &panel.references, range.0, "below the axis");
+    for (share, dash) in dashes {
+        sheet.svg.polyline(&[(plot.x, y.at(share)), (plot.right(), y.at(share))], INK, REFERENCE, dash);
     }
 }
 
 /// The corners of a panel's step line in pixels, from the left end of the plot.
-fn front(panel: &ScatterPanel, plot: Area, x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
+fn front_corners(panel: &ScatterPanel, plot: Area, x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
     let mut corners: Vec<(f64, f64)> = Vec::new();
     for &(at, height) in &panel.front {
         let next = (x.at(at), y.at(height));
@@ -161,11 +151,11 @@ fn front(panel: &ScatterPanel, plot: Area, x: &Scale, y: &Scale) -> Vec<(f64, f6
 }
 
 /// A panel's points in pixels, those with names last.
-fn points(
+fn panel_dots(
     frame: Frame<'_>,
     scatter: &Scatter,
     panel: &ScatterPanel,
-    axis: &XAxis,
+    axis: &SavedTimeAxis,
     (x, y): (&Scale, &Scale),
 ) -> Vec<Dot> {
     let range = axis.range.0..=axis.range.1;
@@ -173,7 +163,7 @@ fn points(
     let points = panel.points.iter().map(|point| Dot {
         name: point.name.clone(),
         policy: frame.policy(point.tone).map(String::from),
-        shown: shown(frame, scatter, point),
+        shown: point_label(frame, scatter, point),
         style: style(point.tone),
         at: (x.at(point.x), y.at(point.y)),
         whisker: point.interval.map(|[low, high]| (y.at(low), y.at(high.min(1.0)))),
@@ -185,7 +175,7 @@ fn points(
 }
 
 /// A point in words.
-fn shown(frame: Frame<'_>, scatter: &Scatter, point: &ScatterPoint) -> Shown {
+fn point_label(frame: Frame<'_>, scatter: &Scatter, point: &ScatterPoint) -> PartLabel {
     let name = point.name.as_deref().or(frame.policy(point.tone)).unwrap_or("");
     // A title ends in its unit, `, %` and of what.
     let told = |title: &str, value: String, ends: Option<[String; 2]>| {
@@ -203,7 +193,7 @@ fn shown(frame: Frame<'_>, scatter: &Scatter, point: &ScatterPoint) -> Shown {
         ),
         told(scatter.x_title, across(point.x), point.x_interval.map(|ends| ends.map(across))),
     );
-    Shown { value: format!("{:.2}", 100.0 * point.y), words }
+    PartLabel { value: format!("{:.2}", 100.0 * point.y), words }
 }
 
 /// Draws points, whiskers and names; returns how many names found no room.
@@ -245,14 +235,14 @@ fn unplaced_labels(points: &[Dot], labels: &[Option<NameLabel>]) -> usize {
     pairs.filter(|(point, label)| point.name.is_some() && label.is_none()).count()
 }
 
-/// Who chooses a place first decides who finds one: several orders are tried, and the one that
+/// The order in which names choose places decides which find one: several orders are tried, and the one that
 /// leaves the fewest names without a place, then the shortest leaders, is taken.
 fn best_labels(plot: Area, points: &[Dot], front: &[(f64, f64)]) -> Vec<Option<NameLabel>> {
     let keys: [fn(&Dot) -> f64; 4] = [|p| -p.at.0, |p| p.at.0, |p| p.at.1, |p| -p.at.1];
     let tries = keys.map(|key| {
         let mut order: Vec<usize> = (0..points.len()).collect();
         order.sort_by(|&a, &b| key(&points[a]).total_cmp(&key(&points[b])).then(a.cmp(&b)));
-        labels(plot, points, front, &order)
+        place_labels(plot, points, front, &order)
     });
     let cost = |labels: &Vec<Option<NameLabel>>| {
         let leaders: f64 = points.iter().zip(labels).map(|(point, label)| leader_length(point, label)).sum();
@@ -268,8 +258,8 @@ fn leader_length(point: &Dot, label: &Option<NameLabel>) -> f64 {
 }
 
 /// A place for every name, chosen in this order; the answer is in the order of the points.
-fn labels(plot: Area, points: &[Dot], front: &[(f64, f64)], order: &[usize]) -> Vec<Option<NameLabel>> {
-    let mut taken: Vec<(usize, Taken)> = front.windows(2).map(|ends| (NOBODY, around(ends))).collect();
+fn place_labels(plot: Area, points: &[Dot], front: &[(f64, f64)], order: &[usize]) -> Vec<Option<NameLabel>> {
+    let mut taken: Vec<(usize, Taken)> = front.windows(2).map(|ends| (NOBODY, rect_around(ends))).collect();
     for (i, point) in points.iter().enumerate() {
         let (x, y) = point.at;
         taken.push((i, (x - 6.0, y - 6.0, x + 6.0, y + 6.0)));
@@ -281,7 +271,7 @@ fn labels(plot: Area, points: &[Dot], front: &[(f64, f64)], order: &[usize]) -> 
     let mut labels: Vec<Option<NameLabel>> = points.iter().map(|_| None).collect();
     for &i in order {
         let Some(name) = &points[i].name else { continue };
-        let Some(label) = place(i, &points[i], name, plot, &taken) else { continue };
+        let Some(label) = place_label(i, &points[i], name, plot, &taken) else { continue };
         taken.push((i, label.rect));
         let leader = label.leader.iter().flat_map(|end| stations(points[i].at, *end));
         taken.extend(leader.map(|station| (i, station)));
@@ -291,7 +281,7 @@ fn labels(plot: Area, points: &[Dot], front: &[(f64, f64)], order: &[usize]) -> 
 }
 
 /// What an upright or level line takes.
-fn around(ends: &[(f64, f64)]) -> Taken {
+fn rect_around(ends: &[(f64, f64)]) -> Taken {
     let [from, to] = [ends[0], ends[1]];
     (from.0.min(to.0) - 1.0, from.1.min(to.1) - 1.0, from.0.max(to.0) + 1.0, from.1.max(to.1) + 1.0)
 }
@@ -305,9 +295,15 @@ struct NameLabel {
     leader: Option<(f64, f64)>,
 }
 
-/// The nearest free place for a point's name: beside it, above or under its whisker, else further
+/// The nearest free place for a point's name: next to it, above or under its whisker, else further
 /// and further away; none where all is taken.
-fn place(own: usize, point: &Dot, name: &str, plot: Area, taken: &[(usize, Taken)]) -> Option<NameLabel> {
+fn place_label(
+    own: usize,
+    point: &Dot,
+    name: &str,
+    plot: Area,
+    taken: &[(usize, Taken)],
+) -> Option<NameLabel> {
     let width = text_width(name, LABEL.size);
     let (x, y) = point.at;
     let beside = |dx: f64, dy: f64, far: bool| {

@@ -4,7 +4,7 @@ use frostline_score::MeanStd;
 
 use crate::chart::{Figure, SetPanel, Sets};
 use crate::number::plus_minus;
-use crate::render::svg::canvas::{Anchor, Shape, Shown};
+use crate::render::svg::canvas::{Anchor, PartLabel, Shape};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range};
 use crate::render::svg::sheet::{Area, Drawing, Frame, Sheet, TICK, notes};
 use crate::render::svg::style::{COLOURS, GRID, INK, SOFT};
@@ -35,12 +35,12 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, sets: &Sets) -> Drawing {
         let plot = Area { x: area.x + NAMES, y: area.y + 26.0, width, height: HEIGHT };
         let y = Scale::new(spacing, range, (plot.bottom(), plot.y));
         sheet.y_axis(plot, &y, sets.y_title, 100.0);
-        panel(&mut sheet, set_panel, plot, &y);
+        draw_panel(&mut sheet, set_panel, plot, &y);
     }
     sheet.finish(notes(figure, Spacing::Even, (spacing, range)))
 }
 
-fn panel(sheet: &mut Sheet, panel: &SetPanel, plot: Area, y: &Scale) {
+fn draw_panel(sheet: &mut Sheet, panel: &SetPanel, plot: Area, y: &Scale) {
     let columns = &panel.columns;
     let step = plot.width / columns.len() as f64;
     let x = |column: usize| plot.x + (column as f64 + 0.5) * step;
@@ -58,7 +58,13 @@ fn panel(sheet: &mut Sheet, panel: &SetPanel, plot: Area, y: &Scale) {
         }
         let radius = (step * 0.42).clamp(1.6, 4.5);
         let place = (at, y.at(stat.mean));
-        sheet.svg.mark_showing(Shape::Circle, place, radius, COLOURS[0], Some(&shown(panel, *set, *stat)));
+        sheet.svg.mark_showing(
+            Shape::Circle,
+            place,
+            radius,
+            COLOURS[0],
+            Some(&set_label(panel, *set, *stat)),
+        );
         let width = (step * 0.78).min(11.0);
         for block in 0..panel.blocks {
             let top = pattern + (panel.blocks - 1 - block) as f64 * ROW + 1.5;
@@ -71,20 +77,20 @@ fn panel(sheet: &mut Sheet, panel: &SetPanel, plot: Area, y: &Scale) {
         let name = format!("block {block}");
         sheet.svg.text(plot.x - 7.0, middle + 4.0, &name, TICK.anchor(Anchor::End));
     }
-    sizes(sheet, panel, plot, (step, foot));
+    draw_sizes(sheet, panel, plot, (step, foot));
 }
 
 /// The value of a set, with its blocks.
-fn shown(panel: &SetPanel, set: usize, stat: MeanStd) -> Shown {
+fn set_label(panel: &SetPanel, set: usize, stat: MeanStd) -> PartLabel {
     let blocks = (0..panel.blocks).filter(|block| set >> block & 1 == 1).map(|block| block.to_string());
     let blocks = blocks.collect::<Vec<_>>().join(", ");
     let frozen = if blocks.is_empty() { "no block frozen".into() } else { format!("blocks {blocks} frozen") };
     let value = stat.times(100.0);
-    Shown { value: format!("{:.2}", value.mean), words: format!("{frozen}: {} %", plus_minus(value, 2)) }
+    PartLabel { value: format!("{:.2}", value.mean), words: format!("{frozen}: {} %", plus_minus(value, 2)) }
 }
 
 /// Under the pattern, how many blocks are frozen, with a line between one size and the next.
-fn sizes(sheet: &mut Sheet, panel: &SetPanel, plot: Area, (step, foot): (f64, f64)) {
+fn draw_sizes(sheet: &mut Sheet, panel: &SetPanel, plot: Area, (step, foot): (f64, f64)) {
     let mut start = 0;
     for size in 0..=panel.blocks {
         let count = panel.columns.iter().filter(|(set, _)| set.count_ones() as usize == size).count();

@@ -1,10 +1,11 @@
 //! The frame of every figure: title, banner, panels side by side, notes.
 
 use crate::chart::{Figure, Note, Tone};
+use crate::number::fixed;
 use crate::render::escape::xml;
 use crate::render::svg::canvas::{Anchor, Lettering, Svg, TEXT_COLOUR, TEXT_SIZE, px, text_width, wrapped};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_note, tick_labels};
-use crate::render::svg::style::{GRID, INK, SOFT, WARN};
+use crate::render::svg::style::{GRID, INK, REFERENCES, SOFT, WARN};
 use crate::study::BASELINE;
 
 const MARGIN: f64 = 20.0;
@@ -16,7 +17,7 @@ const NOTE: Lettering = Lettering::new(12.0, SOFT);
 pub(super) const LABEL: Lettering = Lettering::new(13.0, INK);
 pub(super) const TICK: Lettering = Lettering::new(12.0, SOFT);
 
-/// What every figure of a report says.
+/// What all figures of a report share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
     /// The plan's name.
@@ -133,6 +134,9 @@ impl Area {
     }
 }
 
+/// The width of a reference's line.
+pub(super) const REFERENCE: f64 = 1.5;
+
 /// How much wider bold letters are.
 const BOLD: f64 = 1.08;
 
@@ -222,6 +226,27 @@ impl Sheet {
         drawing
     }
 
+    /// Names references above a plot, one below the other, and returns those on its axis with their dashes. `low` is where
+    /// the axis starts, `outside` the word for a reference before it. Values are shares of 1.
+    pub fn references(
+        &mut self,
+        (x, top): (f64, f64),
+        height: f64,
+        references: &[(String, f64)],
+        low: f64,
+        outside: &str,
+    ) -> Vec<(f64, &'static str)> {
+        let mut inside = Vec::new();
+        for (at, ((name, share), dash)) in references.iter().zip(REFERENCES).enumerate() {
+            let y = top + at as f64 * height;
+            self.svg.polyline(&[(x, y), (x + 24.0, y)], INK, REFERENCE, dash);
+            let place = if *share < low { format!(", {outside}") } else { String::new() };
+            self.svg.text(x + 30.0, y + 4.0, &format!("{name}: {}{place}", fixed(100.0 * share, 2)), TICK);
+            inside.extend((*share >= low).then_some((*share, dash)));
+        }
+        inside
+    }
+
     /// A grid across a plot with the values, times a factor, on its left, and what they are above it.
     pub fn y_axis(&mut self, plot: Area, scale: &Scale, title: &str, factor: f64) {
         let ticks = scale.ticks(24.0);
@@ -250,7 +275,7 @@ impl Sheet {
     }
 }
 
-/// The notes of a figure as sentences, with what its axes need said.
+/// The notes of a figure as sentences, with those on its axes.
 pub(super) fn notes(figure: &Figure, x: Spacing, y: (Spacing, (f64, f64))) -> Vec<String> {
     let said = |note: &Note| match note {
         Note::Text(text) => Some(text.clone()),

@@ -7,24 +7,24 @@ use frostline_record::{DataSettings, Overlap, Select, Settings, SplitFacts, Task
 
 use crate::number::{count, fixed, listed};
 use crate::page::code;
-use crate::study::sanity::{Finding, Kind, Severity};
+use crate::study::sanity::{Finding, FindingKind, Severity};
 
-/// The share of words from which it is said that they are cut off.
+/// The share of cut-off words from which there is a finding.
 const CUT_OFF_FROM: f64 = 0.01;
 
-/// The share of a split's words, lost or with an unknown label, from which comparisons say nothing: every policy has them
+/// The share of a split's words, lost or with an unknown label, from which comparisons are worthless: every policy has them
 /// wrong.
 const LOST_FORBIDS_FROM: f64 = 0.05;
 
-/// The share of sentences without labels from which it is said.
+/// The share of sentences without labels from which there is a finding.
 const UNLABELLED_FROM: f64 = 0.5;
 
-/// The shares of words without text from which it is said, and from which comparisons say nothing.
+/// The shares of words without text from which there is a finding, and from which comparisons are worthless.
 const BLANK_FROM: f64 = 0.05;
 const BLANK_FORBIDS_FROM: f64 = 0.5;
 
-/// The share of a split's words, in sentences that another split has too, from which it is said, and from which comparisons say
-/// nothing. Released treebanks have up to 4 %, in short sentences.
+/// The share of a split's words in sentences that another split has too, from which there is a finding, and from which comparisons are
+/// worthless. Released treebanks have up to 4 %, in short sentences.
 const LEAKED_FROM: f64 = 0.05;
 const LEAKED_FORBIDS_FROM: f64 = 0.25;
 
@@ -35,7 +35,7 @@ const NAMED: usize = 6;
 const USUAL_POSITIONS: u64 = 512;
 
 /// The findings about the data of a cell. `longest_input` is the encoder's, in subwords. Languages are filled in by the caller.
-pub(super) fn of(
+pub(super) fn find_problems(
     settings: &Settings,
     tasks: &BTreeMap<String, TaskFacts>,
     longest_input: Option<u64>,
@@ -54,7 +54,7 @@ pub(super) fn of(
                 |split| split.like_dev,
                 match settings.train.select {
                     Select::Best => "the test score repeats the one that epochs are selected by",
-                    Select::Last => "the test score repeats that of dev",
+                    Select::Last => "the test score repeats the dev score",
                 },
             ),
         ];
@@ -121,7 +121,7 @@ impl Task<'_> {
                 self.of_task
             ),
             advice: "Put the text back with the script that comes with the treebank, or choose another treebank.".into(),
-            ..finding(Kind::NoText, Severity::of_share(share, BLANK_FORBIDS_FROM), share)
+            ..Finding::new(FindingKind::NoText, Severity::of_share(share, BLANK_FORBIDS_FROM), share)
         })
     }
 
@@ -142,7 +142,7 @@ impl Task<'_> {
                 self.name
             ),
             command: Some("--data-report".into()),
-            ..finding(Kind::MissingLabels, Severity::ForbidsRecommendation, share)
+            ..Finding::new(FindingKind::MissingLabels, Severity::ForbidsRecommendation, share)
         })
     }
 
@@ -168,7 +168,7 @@ impl Task<'_> {
                 "Remove them from {earlier}, or split the data anew; the option counts them in every split."
             ),
             command: Some("--data-report".into()),
-            ..finding(Kind::Leakage, Severity::of_share(most, LEAKED_FORBIDS_FROM), most)
+            ..Finding::new(FindingKind::Leakage, Severity::of_share(most, LEAKED_FORBIDS_FROM), most)
         })
     }
 
@@ -200,7 +200,7 @@ impl Task<'_> {
             ),
             advice,
             command,
-            ..finding(Kind::UnknownLabels, Severity::of_share(share, LOST_FORBIDS_FROM), share)
+            ..Finding::new(FindingKind::UnknownLabels, Severity::of_share(share, LOST_FORBIDS_FROM), share)
         })
     }
 
@@ -227,8 +227,9 @@ impl Task<'_> {
 
     fn advice_on_labels(&self, spelled_otherwise: bool, labels: &str) -> (String, Option<String>) {
         if spelled_otherwise {
-            let advice =
-                format!("Spell each {labels} alike in all files; the option lists those of every split.");
+            let advice = format!(
+                "Spell each {labels} alike in all files; the option lists the {labels}s of every split."
+            );
             return (advice, Some("--data-report".into()));
         }
         let DataSettings { first, sample, fraction, .. } = self.settings.data;
@@ -253,7 +254,7 @@ impl Task<'_> {
                 ),
                 advice,
                 command,
-                ..finding(Kind::CutOff, Severity::of_share(share, LOST_FORBIDS_FROM), share)
+                ..Finding::new(FindingKind::CutOff, Severity::of_share(share, LOST_FORBIDS_FROM), share)
             }
         })
     }
@@ -273,19 +274,5 @@ impl Task<'_> {
             return (advice.trim_start().into(), None);
         }
         (known, Some(format!("--set data.max_length={wanted}")))
-    }
-}
-
-/// A finding about data, to be filled in.
-const fn finding(kind: Kind, severity: Severity, weight: f64) -> Finding {
-    Finding {
-        kind,
-        severity,
-        langs: Vec::new(),
-        extras: Vec::new(),
-        sentence: String::new(),
-        advice: String::new(),
-        command: None,
-        weight,
     }
 }

@@ -1,16 +1,16 @@
 //! Findings as text. Of many findings of one kind the first are shown, and the places of the others are named.
 
 use crate::number::{listed, plural};
+use crate::study::baselines::ANY;
 use crate::study::cells::distinct;
 use crate::study::sanity::Finding;
-use crate::study::untrained::ANY;
 
 /// The most findings of one kind that are shown whole.
 const SHOWN: usize = 3;
 
 /// A finding as the outputs show it. Text may carry the inline marks of Markdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct FindingLine {
     place: String,
     forbids: bool,
     sentence: String,
@@ -26,7 +26,7 @@ pub(crate) struct Places<'a> {
 }
 
 /// The findings as lines.
-pub(crate) fn lines(findings: &[Finding], places: &Places<'_>) -> Vec<Line> {
+pub(crate) fn lines(findings: &[Finding], places: &Places<'_>) -> Vec<FindingLine> {
     grouped(findings, "`sanity` in `report.json` lists all of it.", |finding| places.name(finding))
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn summary(findings: &[Finding], places: &Places<'_>) -> Option<Strin
     let forbidding = findings.iter().filter(|finding| finding.forbids());
     let names = distinct(forbidding.map(|finding| places.name(finding)));
     Some(if names.is_empty() {
-        "Read this before any comparison: it limits what the numbers say.".into()
+        "Read this before any comparison: it limits what the numbers mean.".into()
     } else if names.iter().any(String::is_empty) {
         "**Nothing is recommended**: what is marked *no recommendation* makes every comparison worthless."
             .into()
@@ -50,16 +50,20 @@ pub(crate) fn summary(findings: &[Finding], places: &Places<'_>) -> Option<Strin
     })
 }
 
-/// The findings with the names of their places, at most some of each kind; `rest` says where the others are.
-pub(super) fn grouped(findings: &[Finding], rest: &str, place: impl Fn(&Finding) -> String) -> Vec<Line> {
+/// The findings with the names of their places, at most some of each kind; `rest` names where the others are.
+pub(super) fn grouped(
+    findings: &[Finding],
+    rest: &str,
+    place: impl Fn(&Finding) -> String,
+) -> Vec<FindingLine> {
     let mut lines = Vec::new();
     let alike = |a: &Finding, b: &Finding| (a.severity, a.kind) == (b.severity, b.kind);
     for kind in findings.chunk_by(alike) {
         let shown = if kind.len() > SHOWN + 1 { SHOWN } else { kind.len() };
-        lines.extend(kind[..shown].iter().map(|finding| Line::of(finding, place(finding))));
+        lines.extend(kind[..shown].iter().map(|finding| FindingLine::of(finding, place(finding))));
         let left = distinct(kind[shown..].iter().map(&place));
         if !left.is_empty() {
-            lines.push(Line {
+            lines.push(FindingLine {
                 place: listed(&left),
                 forbids: kind[0].forbids(),
                 sentence: format!("the same was found in {}.", plural(left.len(), "more place")),
@@ -86,7 +90,7 @@ pub(super) fn without_marks(text: &str) -> String {
     text.replace(['*', '`'], "")
 }
 
-impl Line {
+impl FindingLine {
     fn of(finding: &Finding, place: String) -> Self {
         let next = match &finding.command {
             Some(command) => format!("{} Run the same command with `{command}`.", finding.advice),
@@ -113,7 +117,7 @@ impl Line {
         format!("{place}{sentence} {}", self.next).trim_end().into()
     }
 
-    /// The same for a terminal: what to do next stands on a line of its own.
+    /// The same for a terminal: what to do next is on a line of its own.
     pub fn for_terminal(&self) -> String {
         let whole = Self { next: String::new(), ..self.clone() }.for_page();
         let next = if self.next.is_empty() { String::new() } else { format!("\n  next: {}", self.next) };

@@ -2,12 +2,12 @@
 //! numbers, whether it forbids a recommendation, and what to do next.
 //!
 //! `data` finds what is wrong with sentences and labels, also before anything is trained; `scores` finds what is wrong with
-//! what was reached, `training` with how it was trained, `rates` with the learning rates. A new kind is a variant of [`Kind`] and a function in one of them.
+//! what was reached, `training` with how it was trained, `rates` with the learning rates. A new kind is a variant of [`FindingKind`] and a function in one of them.
 //! `options` has what to run next, `lines` turns findings into text for every output.
 //!
 //! # To add a finding that limits a report
 //!
-//! A `Kind` and a function in `crates/frostline-report/src/study/sanity/`, which says what is wrong, whether it
+//! A `FindingKind` and a function in `crates/frostline-report/src/study/sanity/`, which states what is wrong, whether it
 //! forbids a recommendation (`Study::advice` obeys) and what to run next; a row in `docs/reports.md#check-first`. A
 //! finding about data belongs in `data.rs`, from where `frostline check` has it too.
 
@@ -23,16 +23,16 @@ use std::collections::BTreeMap;
 use frostline_record::{Plan, RateSearch, Settings, TaskFacts};
 use serde::{Serialize, Serializer};
 
+use crate::study::baselines::ANY;
 use crate::study::cells::{CellView, distinct};
 use crate::study::groups::Group;
-use crate::study::untrained::ANY;
 
-pub(crate) use lines::{Line, Places, lines, summary};
+pub(crate) use lines::{FindingLine, Places, lines, summary};
 
 /// Something that a reader has to know before any comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Finding {
-    pub kind: Kind,
+    pub kind: FindingKind,
     pub severity: Severity,
     /// The languages that it concerns.
     pub langs: Vec<String>,
@@ -48,7 +48,7 @@ pub(crate) struct Finding {
     /// The option with which the same command is to be run next, if one helps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Of findings of one kind the one with the largest weight is shown first.
+    /// Findings of one kind are shown in falling order of weight.
     #[serde(skip)]
     pub weight: f64,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Finding {
 /// What was found, in the order in which a report lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
+pub(crate) enum FindingKind {
     /// The answer rests on so few seeds that little can be decided.
     FewSeeds,
     /// Every policy is below a baseline that needs no training.
@@ -87,20 +87,34 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Severity {
-    /// Comparisons say nothing where it holds.
+    /// Comparisons are worthless wherever it holds.
     ForbidsRecommendation,
     /// Comparisons are to be read with it in mind.
     Caution,
 }
 
 impl Severity {
-    /// The severity of a share, from which on comparisons say nothing.
+    /// Returns the severity of a share; from `forbids_from` on, comparisons are worthless.
     fn of_share(share: f64, forbids_from: f64) -> Self {
         if share >= forbids_from { Self::ForbidsRecommendation } else { Self::Caution }
     }
 }
 
 impl Finding {
+    /// A finding without its places and sentences.
+    const fn new(kind: FindingKind, severity: Severity, weight: f64) -> Self {
+        Self {
+            kind,
+            severity,
+            langs: Vec::new(),
+            extras: Vec::new(),
+            sentence: String::new(),
+            advice: String::new(),
+            command: None,
+            weight,
+        }
+    }
+
     /// Whether nothing can be recommended where it holds.
     pub fn forbids(&self) -> bool {
         self.severity == Severity::ForbidsRecommendation
@@ -148,20 +162,20 @@ impl<'a> Examined<'a> {
 }
 
 /// The findings of a study, the worst first, then by kind.
-pub(crate) fn of(study: &Examined<'_>) -> Vec<Finding> {
+pub(crate) fn find_problems(study: &Examined<'_>) -> Vec<Finding> {
     let mut all = training::few_seeds(study);
     all.extend(rates::found_at_edge(study));
     for lang in study.langs() {
-        all.extend(scores::of_lang(study, lang));
+        all.extend(scores::find_problems(study, lang));
         all.extend(of_data(study, lang));
         all.extend(rates::axis_at_edge(study, lang));
-        all.extend(training::of_lang(study, lang));
+        all.extend(training::find_problems(study, lang));
     }
     all.sort_by(|a, b| (a.severity, a.kind).cmp(&(b.severity, b.kind)).then(b.weight.total_cmp(&a.weight)));
     all
 }
 
-/// What is wrong with the data of a language: said once where all values of the further axes have the same data.
+/// What is wrong with the data of a language, once if all values of the further axes have the same data.
 fn of_data(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
     let found = |extras: &[String]| -> Option<Vec<Finding>> {
         let is_here = |view: &&CellView| view.cell.settings.lang == lang && view.extras == extras;
@@ -169,7 +183,7 @@ fn of_data(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
         here.find_map(|view| {
             let result = &view.done()?.result;
             let longest = result.encoder.as_ref().map(|encoder| encoder.longest_input);
-            Some(data::of(&view.cell.settings, &result.tasks, longest))
+            Some(data::find_problems(&view.cell.settings, &result.tasks, longest))
         })
     };
     let extras = distinct(study.groups.iter().map(|group| group.extras.as_slice()));
@@ -195,7 +209,7 @@ pub fn data_warnings<'a>(
 ) -> Vec<String> {
     let mut all: Vec<Finding> = Vec::new();
     for (settings, tasks) in cells {
-        for finding in data::of(settings, tasks, None) {
+        for finding in data::find_problems(settings, tasks, None) {
             let finding = Finding { langs: vec![settings.lang.to_string()], ..finding };
             if !all.contains(&finding) {
                 all.push(finding);
@@ -204,7 +218,10 @@ pub fn data_warnings<'a>(
     }
     all.sort_by_key(|finding| (finding.severity, finding.kind));
     let rest = "`--data-report` describes all data.";
-    lines::grouped(&all, rest, |finding| finding.langs.join(", ")).iter().map(Line::for_terminal).collect()
+    lines::grouped(&all, rest, |finding| finding.langs.join(", "))
+        .iter()
+        .map(FindingLine::for_terminal)
+        .collect()
 }
 
 /// Text without the inline marks of Markdown, for programs.

@@ -4,7 +4,7 @@ use frostline_record::{Plan, RateSearch, Settings};
 
 use crate::study::sanity::Examined;
 
-/// So many seeds are advised.
+/// Advised number of seeds.
 const ENOUGH_SEEDS: usize = 5;
 
 /// The most rates that a search may add.

@@ -7,12 +7,12 @@ use frostline_record::{FoundRate, RateSearch};
 
 use crate::number::{fixed, listed};
 use crate::page::code;
+use crate::study::baselines::ANY;
 use crate::study::cells::{CellView, distinct};
 use crate::study::groups::Group;
 use crate::study::sanity::options::{RATE, more_of_search, rate, set};
 use crate::study::sanity::scores::{best_of_policies, dev_score};
-use crate::study::sanity::{Examined, Finding, Kind, Severity};
-use crate::study::untrained::ANY;
+use crate::study::sanity::{Examined, Finding, FindingKind, Severity};
 
 /// The best learning rate of some that were tried, where it is the lowest or the highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,9 +88,8 @@ fn of_edge(
     };
     let step = if edge.is_highest { 3.0 } else { 1.0 / 3.0 };
     let next = [1.0, step, step * step].map(|factor| rate(edge.rate * factor));
+    let severity = if is_clear { Severity::ForbidsRecommendation } else { Severity::Caution };
     Finding {
-        kind: Kind::RateAtEdge,
-        severity: if is_clear { Severity::ForbidsRecommendation } else { Severity::Caution },
         langs: vec![lang.into()],
         extras,
         sentence: format!(
@@ -99,9 +98,8 @@ fn of_edge(
             rate(edge.rate),
             fixed(points, 2)
         ),
-        advice: String::new(),
         command: Some(set(&format!("{axis}=[{}]", next.join(", ")))),
-        weight: edge.gain,
+        ..Finding::new(FindingKind::RateAtEdge, severity, edge.gain)
     }
 }
 
@@ -134,15 +132,14 @@ fn of_found(study: &Examined<'_>, search: &RateSearch, found: &[&FoundRate]) -> 
     }
     sentence += ": a better rate may lie beyond, which makes the comparison unfair.";
     let is_clear = 100.0 * gains >= study.plan.verdict.margin.points();
+    let severity = if is_clear { Severity::ForbidsRecommendation } else { Severity::Caution };
     Some(Finding {
-        kind: Kind::RateAtEdge,
-        severity: if is_clear { Severity::ForbidsRecommendation } else { Severity::Caution },
         langs: first.langs.iter().map(ToString::to_string).collect(),
         extras: extras_of(study, first),
         sentence,
-        advice: "Let the search go on; what it has tried is kept.".into(),
+        advice: "Continue the search; what it has tried is kept.".into(),
         command: Some(more_of_search(study.plan, search)),
-        weight: gains,
+        ..Finding::new(FindingKind::RateAtEdge, severity, gains)
     })
 }
 

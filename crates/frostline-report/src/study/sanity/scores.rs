@@ -4,16 +4,16 @@ use frostline_record::{MOST_FREQUENT, PROBE};
 
 use crate::number::{fixed, listed};
 use crate::page::code;
+use crate::study::baselines::{BaselineStats, of_cells};
 use crate::study::cells::{BASELINE, CellView, Done, distinct};
 use crate::study::groups::Group;
 use crate::study::sanity::options::{RATE, other_rates, own_rate};
-use crate::study::sanity::{Examined, Finding, Kind, Severity};
+use crate::study::sanity::{Examined, Finding, FindingKind, Severity};
 use crate::study::stages::{ScoredBy, value};
-use crate::study::untrained::{BaselineStats, of_cells};
 
 /// A policy's best group among some that differ in further axes.
 #[derive(Clone, Copy)]
-pub(super) struct Reached<'a> {
+pub(super) struct BestGroup<'a> {
     pub policy: &'a str,
     pub group: &'a Group,
     /// The mean score on dev by the headline's own metric, in [0, 1].
@@ -21,7 +21,7 @@ pub(super) struct Reached<'a> {
 }
 
 /// What is wrong with the scores of a language.
-pub(super) fn of_lang(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
+pub(super) fn find_problems(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
     let mut found = below_baselines(study, lang);
     found.extend(nothing_learned(study, lang));
     found
@@ -31,11 +31,11 @@ pub(super) fn of_lang(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
 pub(super) fn best_of_policies<'a>(
     study: &Examined<'a>,
     groups: impl Iterator<Item = &'a Group>,
-) -> Vec<Reached<'a>> {
-    let mut best: Vec<Reached<'a>> = Vec::new();
+) -> Vec<BestGroup<'a>> {
+    let mut best: Vec<BestGroup<'a>> = Vec::new();
     for group in groups {
         let Some(score) = dev_score(study, group) else { continue };
-        let reached = Reached { policy: &group.policy, group, score };
+        let reached = BestGroup { policy: &group.policy, group, score };
         match best.iter_mut().find(|known| known.policy == group.policy) {
             Some(known) if known.score < score => *known = reached,
             Some(_) => {}
@@ -71,62 +71,58 @@ fn below_at(
     let reached = best_of_policies(study, groups);
     let of = |name: &str| Some((named(name)?, named(name)?.dev.as_ref()?.score.mean));
     let (frequent, probe) = (of(MOST_FREQUENT), of(PROBE));
-    let is_below = |one: &Reached<'_>, baseline: Option<(&BaselineStats, f64)>| {
+    let is_below = |one: &BestGroup<'_>, baseline: Option<(&BaselineStats, f64)>| {
         baseline.is_some_and(|(_, score)| one.score < score)
     };
     let all_below = |which: &[Option<(&BaselineStats, f64)>]| {
-        let below = |one: &Reached<'_>| which.iter().any(|baseline| is_below(one, *baseline));
+        let below = |one: &BestGroup<'_>| which.iter().any(|baseline| is_below(one, *baseline));
         !reached.is_empty() && reached.iter().all(below)
     };
     let finding = |kind, severity| Finding {
-        kind,
-        severity,
         langs: vec![lang.into()],
         extras: extras.to_vec(),
-        sentence: String::new(),
-        advice: String::new(),
-        command: None,
-        weight: 0.0,
+        ..Finding::new(kind, severity, 0.0)
     };
     let settings = reached.first().and_then(|one| study.members(one.group).next());
     let rates = settings.map(|view| other_rates(study, &view.cell.settings));
     // The weakest statement that holds for all of them.
     let candidates = [vec![frequent], vec![probe], vec![frequent, probe]];
     if let Some(which) = candidates.into_iter().find(|which| all_below(which)) {
-        let limits: Vec<String> = which.iter().flatten().map(|(one, score)| limit(one, *score)).collect();
+        let limits: Vec<String> =
+            which.iter().flatten().map(|(one, score)| name_with_score(one, *score)).collect();
         return Some(Finding {
             sentence: format!(
                 "{} below {}, which {} no training of the encoder: {}. Nothing worth comparing was learned.",
-                everybody(&reached),
+                subject_of_policies(&reached),
                 limits.join(" or "),
                 if limits.len() == 1 { "needs" } else { "need" },
-                range(&reached, here.metric)
+                range_of_scores(&reached, here.metric)
             ),
             advice: "Look for a rate or a number of epochs at which the encoder learns.".into(),
             command: rates,
-            ..finding(Kind::AllBelowBaseline, Severity::ForbidsRecommendation)
+            ..finding(FindingKind::AllBelowBaseline, Severity::ForbidsRecommendation)
         });
     }
     let (baseline, score) = frequent?;
-    let below: Vec<&Reached<'_>> = reached.iter().filter(|one| one.score < score).collect();
+    let below: Vec<&BestGroup<'_>> = reached.iter().filter(|one| one.score < score).collect();
     let worst = below.iter().map(|one| score - one.score).fold(0.0, f64::max);
     let names: Vec<String> = below.iter().map(|one| with_score(one)).collect();
     let (first, verb) = (below.first()?, if below.len() == 1 { "is" } else { "are" });
     let own = study.members(first.group).next()?;
     Some(Finding {
-        sentence: format!("{} {verb} below {}.", listed(&names), limit(baseline, score)),
+        sentence: format!("{} {verb} below {}.", listed(&names), name_with_score(baseline, score)),
         advice: "Compare policies at rates and epochs with which each of them learns.".into(),
         command: Some(match study.plan.extra_axes().contains(&RATE) {
             true => other_rates(study, &own.cell.settings),
             false => own_rate(study, &own.cell.settings, first.policy),
         }),
         weight: worst,
-        ..finding(Kind::BelowBaseline, Severity::Caution)
+        ..finding(FindingKind::BelowBaseline, Severity::Caution)
     })
 }
 
 /// The subject and its verb: `every policy, `none` included, is`.
-fn everybody(reached: &[Reached<'_>]) -> String {
+fn subject_of_policies(reached: &[BestGroup<'_>]) -> String {
     match reached {
         [one] => format!("{}, the only policy, is", code(one.policy)),
         all if all.iter().any(|one| one.policy == BASELINE) => "every policy, `none` included, is".into(),
@@ -135,7 +131,7 @@ fn everybody(reached: &[Reached<'_>]) -> String {
 }
 
 /// `they reach 62.10 to 65.30 % of dev`.
-fn range(reached: &[Reached<'_>], metric: ScoredBy) -> String {
+fn range_of_scores(reached: &[BestGroup<'_>], metric: ScoredBy) -> String {
     let scores = || reached.iter().map(|one| 100.0 * one.score);
     let (low, high) = (scores().fold(f64::MAX, f64::min), scores().fold(f64::MIN, f64::max));
     let (low, high) = (fixed(low, 2), fixed(high, 2));
@@ -147,11 +143,11 @@ fn range(reached: &[Reached<'_>], metric: ScoredBy) -> String {
 }
 
 /// `the most frequent tag (81.20 %)`.
-fn limit(baseline: &BaselineStats, score: f64) -> String {
+fn name_with_score(baseline: &BaselineStats, score: f64) -> String {
     format!("the {} ({} %)", baseline.title(), fixed(100.0 * score, 2))
 }
 
-fn with_score(one: &Reached<'_>) -> String {
+fn with_score(one: &BestGroup<'_>) -> String {
     format!("{} ({} %)", code(one.policy), fixed(100.0 * one.score, 2))
 }
 
@@ -189,14 +185,11 @@ fn nothing_learned(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
         })
         .collect();
     vec![Finding {
-        kind: Kind::NothingLearned,
-        severity,
         langs: vec![lang.into()],
-        extras: Vec::new(),
         sentence: format!("{}, with every seed.", sentences.join("; ")),
         advice: "Look for a rate or a number of epochs at which the encoder learns.".into(),
         command: rates.map(|view| other_rates(study, &view.cell.settings)),
-        weight: found.len() as f64,
+        ..Finding::new(FindingKind::NothingLearned, severity, found.len() as f64)
     }]
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use frostline_record::{Forms, Overlap, Settings, SplitFacts, TaskFacts, Unit};
 
 use super::rates::edge;
-use super::{Finding, Kind, Line, Places, Severity, data, data_warnings, forbidding, lines, summary};
+use super::{
+    Finding, FindingKind, FindingLine, Places, Severity, data, data_warnings, forbidding, lines, summary,
+};
 
 /// A split of so many words in sentences of ten, with these tags.
 fn split(tags: &[(&str, u64)]) -> SplitFacts {
@@ -38,7 +40,7 @@ fn settings() -> Settings {
 
 /// The findings about these facts.
 fn found(settings: &Settings, facts: TaskFacts) -> Vec<Finding> {
-    data::of(settings, &BTreeMap::from([("upos".to_string(), facts)]), Some(512))
+    data::find_problems(settings, &BTreeMap::from([("upos".to_string(), facts)]), Some(512))
 }
 
 fn only(settings: &Settings, facts: TaskFacts) -> Finding {
@@ -61,7 +63,7 @@ fn words_that_are_cut_off_are_counted_with_the_length_that_keeps_them() {
         facts
     };
     let finding = only(&settings(), cut(143, 100, 118));
-    assert_eq!((finding.kind, finding.severity), (Kind::CutOff, Severity::ForbidsRecommendation));
+    assert_eq!((finding.kind, finding.severity), (FindingKind::CutOff, Severity::ForbidsRecommendation));
     insta::assert_snapshot!(finding.sentence, @"100 of 10,000 train words (1.0 %) and 143 of 1,652 dev words (8.7 %) are cut off and count as wrong: `data.max_length` allows 32 subwords in a sentence.");
     assert_eq!(finding.command.as_deref(), Some("--set data.max_length=118"));
     // One word in a hundred of one split, and fewer.
@@ -108,7 +110,10 @@ fn missing_labels_and_missing_text_forbid() {
     let mut unlabelled = facts();
     (unlabelled.train.unlabelled, unlabelled.dev.unlabelled) = (812, 80);
     let finding = only(&settings(), unlabelled.clone());
-    assert_eq!((finding.kind, finding.severity), (Kind::MissingLabels, Severity::ForbidsRecommendation));
+    assert_eq!(
+        (finding.kind, finding.severity),
+        (FindingKind::MissingLabels, Severity::ForbidsRecommendation)
+    );
     assert!(
         finding.sentence.starts_with("812 of 1,000 train sentences (81.2 %) have no label"),
         "{finding:?}"
@@ -119,7 +124,7 @@ fn missing_labels_and_missing_text_forbid() {
     let mut blank = facts();
     (blank.train.blank, blank.dev.blank) = (10_000, 1_652);
     let finding = only(&settings(), blank.clone());
-    assert_eq!((finding.kind, finding.severity), (Kind::NoText, Severity::ForbidsRecommendation));
+    assert_eq!((finding.kind, finding.severity), (FindingKind::NoText, Severity::ForbidsRecommendation));
     (blank.train.blank, blank.dev.blank) = (600, 0);
     assert_eq!(only(&settings(), blank.clone()).severity, Severity::Caution);
     blank.train.blank = 499;
@@ -132,7 +137,7 @@ fn sentences_that_splits_share_are_named() {
     let words = leaked.dev.forms.words;
     leaked.dev.like_train = Some(Overlap { sentences: 100, words });
     let finding = only(&settings(), leaked.clone());
-    assert_eq!((finding.kind, finding.severity), (Kind::Leakage, Severity::ForbidsRecommendation));
+    assert_eq!((finding.kind, finding.severity), (FindingKind::Leakage, Severity::ForbidsRecommendation));
     insta::assert_snapshot!(finding.sentence, @"100 of 165 dev sentences (100.0 % of the words) are also in train, the same but for case and punctuation: the score shows what was memorised, not how well the model does on new text.");
     leaked.dev.like_train = Some(Overlap { sentences: 10, words: words / 10 });
     assert_eq!(only(&settings(), leaked.clone()).severity, Severity::Caution);
@@ -141,7 +146,7 @@ fn sentences_that_splits_share_are_named() {
     assert_eq!(found(&settings(), leaked.clone()), []);
     leaked.test =
         Some(SplitFacts { like_dev: Some(Overlap { sentences: 100, words }), ..leaked.dev.clone() });
-    insta::assert_snapshot!(only(&settings(), leaked).sentence, @"100 of 165 test sentences (100.0 % of the words) are also in dev, the same but for case and punctuation: the test score repeats that of dev.");
+    insta::assert_snapshot!(only(&settings(), leaked).sentence, @"100 of 165 test sentences (100.0 % of the words) are also in dev, the same but for case and punctuation: the test score repeats the dev score.");
 }
 
 #[test]
@@ -152,7 +157,7 @@ fn only_the_headline_forbids() {
     let settings: Settings =
         toml::from_str("eval.task = 'upos'\ntasks.upos.labels = 'upos'\ntasks.ner.labels = 'entity'")
             .expect("settings");
-    let all = data::of(&settings, &tasks, None);
+    let all = data::find_problems(&settings, &tasks, None);
     assert_eq!(all.len(), 1);
     assert_eq!(all[0].severity, Severity::Caution);
     assert!(all[0].sentence.contains("of the task `ner` are cut off"), "{all:?}");
@@ -215,7 +220,7 @@ fn of_many_places_three_are_shown_and_the_others_named() {
     let all: Vec<Finding> = langs.iter().map(|lang| finding(lang)).collect();
     let text = |findings: &[Finding]| {
         let places = Places { langs: &langs, axes: &[] };
-        let lines = lines(findings, &places).iter().map(Line::for_page).collect::<Vec<_>>().join("\n");
+        let lines = lines(findings, &places).iter().map(FindingLine::for_page).collect::<Vec<_>>().join("\n");
         format!("{}\n{lines}", summary(findings, &places).unwrap_or_default())
     };
     assert_eq!(text(&[]), "\n");

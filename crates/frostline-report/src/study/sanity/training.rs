@@ -5,18 +5,18 @@ use crate::page::code;
 use crate::study::cells::{BASELINE, CellView, Done, State, distinct};
 use crate::study::groups::Group;
 use crate::study::sanity::options::{more_epochs, more_seeds};
-use crate::study::sanity::scores::{Reached, best_of_policies};
-use crate::study::sanity::{Examined, Finding, Kind, Severity};
+use crate::study::sanity::scores::{BestGroup, best_of_policies};
+use crate::study::sanity::{Examined, Finding, FindingKind, Severity};
 use crate::study::stages::value;
 
-/// So many seeds and fewer are said first.
+/// Studies with at most this number of seeds are warned about.
 const FEW_SEEDS: usize = 3;
 
 /// The most policies that are named.
 const NAMED: usize = 3;
 
 /// What is wrong with the training of a language, seeds aside.
-pub(super) fn of_lang(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
+pub(super) fn find_problems(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
     let mut found: Vec<Finding> = still_improving(study, lang).into_iter().collect();
     found.extend(undone(study, lang));
     found
@@ -60,14 +60,11 @@ fn of_seeds(seeds: &[u64], langs: Vec<String>) -> Finding {
         }
     };
     Finding {
-        kind: Kind::FewSeeds,
-        severity,
         langs,
-        extras: Vec::new(),
         sentence,
         advice: "More seeds keep the cells that are done.".into(),
         command: Some(more_seeds(seeds)),
-        weight: 0.0,
+        ..Finding::new(FindingKind::FewSeeds, severity, 0.0)
     }
 }
 
@@ -75,8 +72,8 @@ fn of_seeds(seeds: &[u64], langs: Vec<String>) -> Finding {
 fn still_improving(study: &Examined<'_>, lang: &str) -> Option<Finding> {
     let groups = study.groups_of(lang);
     let reached = best_of_policies(study, groups);
-    let rises: Vec<(&Reached<'_>, Rise)> =
-        reached.iter().filter_map(|one| Some((one, rise(study, one.group)?))).collect();
+    let rises: Vec<(&BestGroup<'_>, Rise)> =
+        reached.iter().filter_map(|one| Some((one, last_rise(study, one.group)?))).collect();
     let margin = study.plan.verdict.margin.points();
     let mut rising: Vec<(&str, f64)> = rises
         .iter()
@@ -100,14 +97,11 @@ fn still_improving(study: &Examined<'_>, lang: &str) -> Option<Finding> {
     let most = rises.iter().filter_map(|(_, rise)| rise.gain).fold(0.0, f64::max);
     let view = rises.first().and_then(|(one, _)| study.members(one.group).next())?;
     Some(Finding {
-        kind: Kind::StillImproving,
-        severity: Severity::Caution,
         langs: vec![lang.into()],
-        extras: Vec::new(),
         sentence,
         advice: "Train longer.".into(),
         command: Some(more_epochs(&view.cell.settings)),
-        weight: most,
+        ..Finding::new(FindingKind::StillImproving, Severity::Caution, most)
     })
 }
 
@@ -128,7 +122,7 @@ struct Rise {
     gain: Option<f64>,
 }
 
-fn rise<'a>(study: &Examined<'a>, group: &'a Group) -> Option<Rise> {
+fn last_rise<'a>(study: &Examined<'a>, group: &'a Group) -> Option<Rise> {
     let done: Vec<&Done> = study.members(group).filter_map(CellView::done).collect();
     let of_cell = |done: &&Done| -> Option<(usize, Option<f64>)> {
         let result = &done.result;
@@ -181,19 +175,17 @@ fn undone(study: &Examined<'_>, lang: &str) -> Option<Finding> {
         names => format!(" There is no result at all of {}.", listed(names)),
     };
     let no_baseline = without.iter().any(|name| *name == code(BASELINE));
+    let severity = if no_baseline { Severity::ForbidsRecommendation } else { Severity::Caution };
+    let weight = 1.0 - (cells.len() - failed.len() - missing) as f64 / cells.len() as f64;
     Some(Finding {
-        kind: Kind::Undone,
-        severity: if no_baseline { Severity::ForbidsRecommendation } else { Severity::Caution },
         langs: vec![lang.into()],
-        extras: Vec::new(),
         sentence: format!(
             "of {}, {}: numbers are over the cells that are left.{nothing}{reason}",
             plural(cells.len(), "cell"),
             listed(&parts)
         ),
         advice: "The same command again keeps what is done, and runs what failed or is missing.".into(),
-        command: None,
-        weight: 1.0 - (cells.len() - failed.len() - missing) as f64 / cells.len() as f64,
+        ..Finding::new(FindingKind::Undone, severity, weight)
     })
 }
 

@@ -11,7 +11,7 @@ use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::words::{extras_name, units};
 use crate::study::{Stored, Study};
 use crate::table::{Quantity, Value};
-use crate::topic::{Of, Place, Topic};
+use crate::topic::{Place, Topic};
 
 use frostline_score::MeanStd;
 use worth::{BestSet, BlockWorth, Lattice, SentenceErrors, best_sets, lattices, sentence_errors};
@@ -24,7 +24,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Those of a study. Where one seed froze every set, stored predictions give the error.
+    /// Collects the baselines of a study. Where one seed froze every set, stored predictions give the error.
     pub fn of(study: &Study, stored: &mut Stored<'_>) -> Self {
         let errors = sentence_errors(study, stored);
         let worths = lattices(study).iter().flat_map(|lattice| lattice.worths(&errors)).collect();
@@ -48,13 +48,8 @@ impl Topic for Blocks {
         vec![sets_figure(study, &lattices), self.worths_figure(study, &lattices)]
     }
 
-    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(_) => Fields::default(),
-            Of::Sweep => {
-                Fields::default().with_some("blocks", &self.worths).with_some("best_sets", &self.best)
-            }
-        }
+    fn facts(&self, _: &Study) -> Fields {
+        Fields::default().with_some("blocks", &self.worths).with_some("best_sets", &self.best)
     }
 }
 
@@ -127,23 +122,22 @@ impl Blocks {
         )
     }
 
-    /// What freezing each block costs. The block nearest the head stands on top, as in drawings of encoders.
+    /// What freezing each block costs. The block nearest the head is on top, as in drawings of encoders.
     fn worths_figure(&self, study: &Study, lattices: &[Lattice<'_>]) -> Figure {
         let bar = |worth: &BlockWorth| Bar {
             diamond: Some(worth.regression_loss),
-            ..Bar::new("", MeanStd { n: worth.seeds, mean: worth.shapley_loss, std: None }, worth.interval)
+            interval: worth.interval,
+            ..Bar::of_share("", MeanStd { n: worth.seeds, mean: worth.shapley_loss, std: None }, None)
         };
         let row = |worth: &BlockWorth| BarRow {
             name: format!("block {}", worth.block),
             tone: Tone::Policy(Some(0)),
             bars: vec![bar(worth)],
         };
-        let panels = lattices.iter().map(|lattice| BarPanel {
-            title: panel_title(study, lattice),
-            axis: "lost by freezing it, points of accuracy on dev".into(),
-            kind: String::new(),
-            rows: self.of_lattice(lattice).rev().map(row).collect(),
-            references: Vec::new(),
+        let axis = "lost by freezing it, points of accuracy on dev";
+        let panels = lattices.iter().map(|lattice| {
+            let rows = self.of_lattice(lattice).rev().map(row).collect();
+            BarPanel::new(panel_title(study, lattice), axis, rows)
         });
         let mut notes: Vec<Note> = vec![
             "Bar and number: the Shapley value, in points of accuracy on dev. The bars of a panel sum to what freezing \
@@ -164,7 +158,6 @@ impl Blocks {
             chart: Chart::Bars(Bars {
                 lengths: Lengths::Differences,
                 panels: panels.collect(),
-                names: Vec::new(),
                 interval: "95 % interval",
                 diamond: "in a linear model",
             }),
@@ -217,7 +210,7 @@ fn sets_figure(study: &Study, lattices: &[Lattice<'_>]) -> Figure {
         theme: Theme::Parts,
         about: format!(
             "Each column is a set of frozen blocks: a point at its mean accuracy on dev over all {}, and \
-             below it a dark field for each block in the set. Columns stand by how many blocks are frozen, \
+             below it a dark field for each block in the set. Columns are ordered by how many blocks are frozen, \
              then by accuracy.",
             units(study).many
         ),
@@ -234,7 +227,7 @@ fn explained(study: &Study, lattices: &[Lattice<'_>]) -> String {
             .to_string()
     } else {
         format!(
-            "The interval is that of drawing other dev sentences, the same ones for every set, from the stored \
+            "The interval is for drawing other dev sentences, the same ones for every set, from the stored \
              predictions of all {units}. It does not cover what another seed would change."
         )
     };

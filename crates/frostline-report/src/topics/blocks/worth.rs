@@ -9,7 +9,8 @@ use frostline_score::shapley::{cluster_error, coefficient, effects, shapley};
 use frostline_score::{MeanInterval, MeanStd};
 use serde::Serialize;
 
-use crate::study::predictions::{checked, is_right_label};
+use crate::study::prediction_file::checked;
+use crate::study::predictions::is_right_label;
 use crate::study::tagged::{Expected, Tagged};
 use crate::study::{CellView, Stored, Study, distinct};
 
@@ -40,7 +41,7 @@ pub(super) struct BlockWorth {
     /// The Shapley value of the loss in accuracy on dev, a mean over seeds.
     pub shapley_loss: f64,
     pub standard_error: Option<f64>,
-    /// Its 95 % interval.
+    /// 95 % interval of the loss.
     pub interval: Option<[f64; 2]>,
     /// What the error is over: `seeds` or `sentences`.
     pub error_over: Option<&'static str>,

@@ -29,7 +29,7 @@ pub(crate) struct NearEnd {
 pub(crate) struct NearShare {
     #[serde(rename = "share")]
     pub mean: MeanInterval,
-    /// Whose interval it has.
+    /// The kind of its interval.
     #[serde(rename = "share_interval")]
     pub interval: IntervalKind,
 }
@@ -94,11 +94,11 @@ impl Course {
 pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) -> Answer<NearEnd> {
     let epoch = test.epoch as usize;
     let end = match test.of {
-        End::Last => "its last epoch",
-        End::Best => "its best epoch",
+        End::Last => "their last epoch",
+        End::Best => "their best epoch",
     };
     let asks = format!(
-        "more than {} % of cells have, after epoch {epoch}, an accuracy on dev within {} of that of {end}",
+        "more than {} % of cells have, after epoch {epoch}, an accuracy on dev within {} of the one at {end}",
         short(100.0 * test.share),
         amount(test.within, "points")
     );
@@ -108,10 +108,10 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
     let all: Vec<Course> =
         cells.iter().filter(asked).filter_map(|view| Course::of(study, view, test.of)).collect();
     let long: Vec<&Course> = all.iter().filter(|course| course.accuracies.len() > epoch).collect();
-    let Some(whole) = near(test, &long, String::new(), String::new()) else {
+    let Some(whole) = count_near(test, &long, String::new(), String::new()) else {
         let why = match all.len() {
             0 => "no cell that is done has these policies and an epoch".into(),
-            _ => format!("no cell goes on after epoch {epoch}, so each is near its end"),
+            _ => format!("no cell continues after epoch {epoch}, so each is near its end"),
         };
         return Answer { asks, verdict: Verdict::NotTested, found: Err(why) };
     };
@@ -119,7 +119,7 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
     let rows = kinds.into_iter().filter_map(|kind| {
         let same: Vec<&Course> =
             long.iter().filter(|course| (&course.cells, &course.policy) == kind).copied().collect();
-        near(test, &same, kind.0.clone(), kind.1.clone())
+        count_near(test, &same, kind.0.clone(), kind.1.clone())
     });
     let share = share_by_seed(test, &long);
     // How far the share lies above the one that is claimed.
@@ -128,14 +128,14 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
     let found = NearEnd {
         rows: rows.collect(),
         share,
-        shares: shares(&long, test.within),
+        shares: shares_by_epoch(&long, test.within),
         too_short: all.len() - long.len(),
         all: whole,
     };
     Answer { asks, verdict, found: Ok(found) }
 }
 
-fn near(test: &Converged, courses: &[&Course], cells: String, policy: String) -> Option<Near> {
+fn count_near(test: &Converged, courses: &[&Course], cells: String, policy: String) -> Option<Near> {
     let epoch = test.epoch as usize;
     let gaps: Vec<f64> = courses.iter().map(|course| course.gap(epoch)).collect();
     Some(Near {
@@ -169,7 +169,7 @@ fn share_by_seed(test: &Converged, courses: &[&Course]) -> NearShare {
 }
 
 /// The share of near cells after each epoch, of those that go on after it.
-fn shares(courses: &[&Course], within: f64) -> Vec<f64> {
+fn shares_by_epoch(courses: &[&Course], within: f64) -> Vec<f64> {
     let longest = courses.iter().map(|course| course.accuracies.len()).max().unwrap_or(1);
     let share = |epoch: usize| {
         let on: Vec<_> = courses.iter().filter(|course| course.accuracies.len() > epoch).collect();

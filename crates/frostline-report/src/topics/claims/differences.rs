@@ -18,7 +18,7 @@ use crate::topics::claims::steps;
 use crate::topics::claims::verdict::{Answer, Question, Verdict, Wanted, amount, by_more_than, has, short};
 
 /// Which policies A and B are: ` (A: first-2 and first-4; B: none)`.
-fn sides(a: &[String], b: &[String]) -> String {
+fn name_sides(a: &[String], b: &[String]) -> String {
     format!(" (A: {}; B: {})", listed(a), listed(b))
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Asked {
 impl Asked {
     /// The question in words and as a rule.
     fn of(self, test: &Compared, gauge: &Gauge<'_>) -> (String, Wanted) {
-        let (name, unit, sides) = (&gauge.name, gauge.difference_unit(), sides(&test.a, &test.b));
+        let (name, unit, sides) = (&gauge.name, gauge.difference_unit(), name_sides(&test.a, &test.b));
         let margin = amount(test.margin, unit);
         match self {
             Self::Less => {
@@ -63,36 +63,33 @@ pub(super) fn between(
     let gauge = &Gauge::new(test.measure, &test.task, cells);
     let (asks, wanted) = asked.of(test, gauge);
     let question = Question { wanted, comparisons };
-    match test.measure {
-        Measure::TrainTime => return by_steps(study, cells, test, gauge, asks, question),
-        Measure::Memory => return by_peaks(study, cells, test, gauge, asks, question),
-        Measure::Dev | Measure::Test => {}
+    if gauge.split().is_none() {
+        return by_steps(study, cells, test, gauge, asks, question);
     }
-    let mut found = policies(study, cells, &test.pairs(), &|view| gauge.end(view));
+    let mut found = pairs_of_policies(study, cells, &test.pairs(), &|view| gauge.end(view));
     if found.is_empty() {
         let measured = |view: &CellView| gauge.end(view).is_some();
         if cells.iter().any(|view| view.done().is_some()) && !cells.iter().any(|view| measured(view)) {
             return not_tested(asks, format!("no cell that is done has a {}", gauge.name));
         }
-        return nothing(asks, cells, test.a.iter().chain(&test.b));
+        return nothing_compared(asks, cells, test.a.iter().chain(&test.b));
     }
     found.iter_mut().for_each(|pair| pair.in_study = in_study(study, gauge, pair));
-    let planned = planned(study, cells, &test.pairs());
-    let found = Found { pairs: &found, sentences: by_sentence(study, gauge), planned };
-    decided(asks, gauge.titled(), gauge, found, question)
+    let planned = planned_comparisons(study, cells, &test.pairs());
+    let found = MeasuredPairs { pairs: &found, sentences: by_sentence(study, gauge), planned };
+    answer_pairs(asks, gauge.titled(), gauge, found, question)
 }
 
-/// The row of the study's verdicts that compares what a pair compares: the headline of a policy with that of `none`.
+/// The row of the study's verdicts that compares what a pair compares: the headline of a policy and of `none`.
 fn in_study<'a>(study: &'a Study, gauge: &Gauge<'_>, pair: &Pair<'_>) -> Option<&'a Comparison> {
     let (a, b) = pair.twins.filter(|(_, b)| b.cell.settings.policy == BASELINE)?;
     let view = study.cells.iter().find(|view| view.cell.id == a.cell.id)?;
     let is_headline = [a, b].iter().all(|end| end.task == end.cell.settings.headline());
-    let settings = &a.cell.settings;
-    let row = study.verdicts.find(&settings.lang, settings.policy.as_str(), &view.extras, gauge.split()?);
+    let row = study.verdicts.get(view, gauge.split()?);
     row.filter(|_| is_headline).map(|row| &row.compared)
 }
 
-/// Training times of policies, which only steps in turns can compare.
+/// Time or memory of policies' steps, which only steps in turns and processes of their own can compare.
 fn by_steps(
     study: &Study,
     cells: &[&CellView],
@@ -101,41 +98,30 @@ fn by_steps(
     asks: String,
     question: Question,
 ) -> Answer<Differences> {
-    let Some((rows, together)) = steps::rows(study, cells, &test.pairs(), question) else {
-        let found = policies(study, cells, &test.pairs(), &|view| gauge.end(view));
-        if found.is_empty() {
-            return nothing(asks, cells, test.a.iter().chain(&test.b));
-        }
-        let even = found.iter().all(|pair| pair.all(|cell| cell.settings.has_even_steps()));
-        return not_tested(asks, if even { UNTIMED } else { UNEVEN }.into());
-    };
-    let measured = "a step in turns, ms".into();
-    let missing = missing(&planned(study, cells, &test.pairs()), &rows);
-    let unit = gauge.difference_unit();
-    answer(asks, Differences { measured, unit, comparisons: question.comparisons, rows, together, missing })
-}
-
-/// Memory of policies' steps, which only processes of their own can compare.
-fn by_peaks(
-    study: &Study,
-    cells: &[&CellView],
-    test: &Compared,
-    gauge: &Gauge<'_>,
-    asks: String,
-    question: Question,
-) -> Answer<Differences> {
-    let planned = planned(study, cells, &test.pairs());
+    let planned = planned_comparisons(study, cells, &test.pairs());
     if planned.iter().all(|(place, _)| place.is_empty()) {
-        return nothing(asks, cells, test.a.iter().chain(&test.b));
+        return nothing_compared(asks, cells, test.a.iter().chain(&test.b));
     }
-    let Some((rows, together)) = memory::rows(study, cells, &test.pairs(), question) else {
-        return not_tested(asks, memory::UNMEASURED.into());
-    };
     let on_gpu = cells.iter().filter_map(|view| study.step_costs.find(view)).any(|cost| cost.on_gpu);
-    let measured = if on_gpu { "peak GPU memory, MiB" } else { "peak memory, MiB" }.into();
-    let missing = missing(&planned, &rows);
-    let unit = gauge.difference_unit();
-    answer(asks, Differences { measured, unit, comparisons: question.comparisons, rows, together, missing })
+    let (rows, measured) = match (test.measure, on_gpu) {
+        (Measure::Memory, true) => {
+            (memory::rows(study, cells, &test.pairs(), question), "peak GPU memory, MiB")
+        }
+        (Measure::Memory, false) => (memory::rows(study, cells, &test.pairs(), question), "peak memory, MiB"),
+        _ => (steps::rows(study, cells, &test.pairs(), question), "a step in turns, ms"),
+    };
+    let Some((rows, together)) = rows else {
+        let found = pairs_of_policies(study, cells, &test.pairs(), &|view| gauge.end(view));
+        let is_even = |pair: &Pair<'_>| pair.all(|cell| cell.settings.has_even_steps());
+        return match test.measure {
+            Measure::Memory => not_tested(asks, memory::UNMEASURED.into()),
+            _ if found.is_empty() => nothing_compared(asks, cells, test.a.iter().chain(&test.b)),
+            _ => not_tested(asks, if found.iter().all(is_even) { UNTIMED } else { UNEVEN }.into()),
+        };
+    };
+    let missing = missing_comparisons(&planned, &rows);
+    let (unit, comparisons) = (gauge.difference_unit(), question.comparisons);
+    answer_of(asks, Differences { measured: measured.into(), unit, comparisons, rows, together, missing })
 }
 
 /// Why training times of policies are not compared.
@@ -143,7 +129,7 @@ const UNTIMED: &str = "the steps of these policies were not taken in turns, and 
                        else the machine did; the same sweep command without `--no-timing` takes them";
 
 /// Why they never are.
-const UNEVEN: &str = "what learns changes during a cell here, so that no step stands for all of its steps, and training times of single \
+const UNEVEN: &str = "what learns changes during a cell here, so that its steps are not alike, and training times of single \
                       cells hold whatever else the machine did";
 
 /// Over a stage, a task falls less under A than under B.
@@ -159,10 +145,10 @@ pub(super) fn drift<'a>(
         name => format!("the stage `{name}`"),
     };
     let margin = by_more_than(test.margin, gauge.difference_unit());
-    let names = test.along.as_ref().map(|along| valued(&along.axis, [&along.to, &along.from]));
+    let names = test.along.as_ref().map(|along| name_values(&along.axis, [&along.to, &along.from]));
     let sides = match &names {
         Some([a, b]) => format!(" (A: {a}; B: {b})"),
-        None => sides(&test.a, &test.b),
+        None => name_sides(&test.a, &test.b),
     };
     let asks = format!(
         "over {stage}, {} falls less, or rises more, under A than under B{margin}{sides}",
@@ -179,7 +165,10 @@ pub(super) fn drift<'a>(
     };
     let (pairs, planned) = match &test.along {
         Some(along) => along_axis(study, cells, along, &of_cell),
-        None => (policies(study, cells, &test.pairs(), &of_cell), planned(study, cells, &test.pairs())),
+        None => (
+            pairs_of_policies(study, cells, &test.pairs(), &of_cell),
+            planned_comparisons(study, cells, &test.pairs()),
+        ),
     };
     if pairs.is_empty() {
         if !cells.iter().any(|view| of_cell(view).is_some()) {
@@ -187,22 +176,22 @@ pub(super) fn drift<'a>(
             return not_tested(asks, why);
         }
         return match names {
-            Some(names) => not_tested(asks, unlike(&names)),
-            None => nothing(asks, cells, test.a.iter().chain(&test.b)),
+            Some(names) => not_tested(asks, no_twins(&names)),
+            None => nothing_compared(asks, cells, test.a.iter().chain(&test.b)),
         };
     }
-    let found = Found { pairs: &pairs, sentences: None, planned };
+    let found = MeasuredPairs { pairs: &pairs, sentences: None, planned };
     let question = Question { wanted: Wanted::Above(test.margin), comparisons };
-    decided(asks, format!("change of {}, points", gauge.name), &gauge, found, question)
+    answer_pairs(asks, format!("change of {}, points", gauge.name), &gauge, found, question)
 }
 
 /// Two values of an axis in words, A first.
-fn valued(axis: &str, values: [&toml::Value; 2]) -> [String; 2] {
-    values.map(|value| format!("{axis} = {}", written(value)))
+fn name_values(axis: &str, values: [&toml::Value; 2]) -> [String; 2] {
+    values.map(|value| format!("{axis} = {}", written_value(value)))
 }
 
 /// Why no cells differ in two values of an axis.
-fn unlike(names: &[String; 2]) -> String {
+fn no_twins(names: &[String; 2]) -> String {
     format!("no two cells that are done differ in {} and nothing else", names.join(" against "))
 }
 
@@ -217,7 +206,7 @@ fn along_axis<'a>(
     let Some(axis) = study.axes().iter().position(|axis| *axis == along.axis) else {
         return (found, planned);
     };
-    let names = valued(&along.axis, [&along.to, &along.from]);
+    let names = name_values(&along.axis, [&along.to, &along.from]);
     let of_policy = |view: &CellView| {
         along.policies.is_empty() || along.policies.iter().any(|policy| view.cell.settings.policy == *policy)
     };
@@ -242,8 +231,8 @@ pub(super) fn more_of(
     comparisons: Comparisons,
 ) -> Answer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
-    let names = valued(&test.axis, [&test.to, &test.from]);
-    let (asks, wanted) = more(test, &gauge, &names);
+    let names = name_values(&test.axis, [&test.to, &test.from]);
+    let (asks, wanted) = question_of_more(test, &gauge, &names);
     let axis = study.axes().iter().position(|axis| *axis == test.axis);
     let of_langs = test.axis == "lang";
     if axis.is_none() && !of_langs && !test.is_of_stages() {
@@ -278,18 +267,18 @@ pub(super) fn more_of(
                 true => {
                     format!("no cell that is done has a {} after {}", gauge.name, names.join(" against "))
                 }
-                false => unlike(&names),
+                false => no_twins(&names),
             },
         );
     }
     // Two languages have no sentence in common.
     let sentences = by_sentence(study, &gauge).filter(|_| !of_langs);
-    let found = Found { pairs: &found, sentences, planned };
-    decided(asks, gauge.titled(), &gauge, found, Question { wanted, comparisons })
+    let found = MeasuredPairs { pairs: &found, sentences, planned };
+    answer_pairs(asks, gauge.titled(), &gauge, found, Question { wanted, comparisons })
 }
 
 /// What the test asks, in words and as a rule.
-fn more(test: &MoreOf, gauge: &Gauge<'_>, [a, b]: &[String; 2]) -> (String, Wanted) {
+fn question_of_more(test: &MoreOf, gauge: &Gauge<'_>, [a, b]: &[String; 2]) -> (String, Wanted) {
     let (name, unit) = (&gauge.name, gauge.difference_unit());
     match test.gain {
         None => {
@@ -304,8 +293,8 @@ fn more(test: &MoreOf, gauge: &Gauge<'_>, [a, b]: &[String; 2]) -> (String, Want
     }
 }
 
-/// Cells that differ in their policy alone, those of A with those of B.
-fn policies<'a>(
+/// Cells of A with cells of B that differ in their policy alone.
+fn pairs_of_policies<'a>(
     study: &Study,
     cells: &[&'a CellView],
     pairs: &[(&str, &str)],
@@ -357,14 +346,14 @@ fn by_sentence<'a>(study: &'a Study, gauge: &Gauge<'_>) -> Option<BySentence<'a>
 type Planned = (String, [String; 2]);
 
 /// What was measured for a test.
-struct Found<'a> {
+struct MeasuredPairs<'a> {
     pairs: &'a [Pair<'a>],
     sentences: Option<BySentence<'a>>,
     planned: Vec<Planned>,
 }
 
 /// The comparisons of policies that a test asks for, done or not. A pair that no cells of the sweep have is one too.
-fn planned(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Vec<Planned> {
+fn planned_comparisons(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Vec<Planned> {
     let mut planned = Vec::new();
     for &(a, b) in pairs {
         let names = [a, b].map(String::from);
@@ -383,37 +372,37 @@ fn planned(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Vec<Pl
 }
 
 /// The names of planned comparisons that have no row.
-fn missing(planned: &[Planned], rows: &[PairedComparison]) -> Vec<String> {
+fn missing_comparisons(planned: &[Planned], rows: &[PairedComparison]) -> Vec<String> {
     let has_row = |(cells, names): &&Planned| {
         rows.iter().any(|row| row.cells == *cells && row.names.as_ref() == Some(names))
     };
     distinct(planned.iter().filter(|one| !has_row(one)).map(|(cells, names)| versus(cells, names)))
 }
 
-fn decided(
+fn answer_pairs(
     asks: String,
     measured: String,
     gauge: &Gauge<'_>,
-    found: Found<'_>,
+    found: MeasuredPairs<'_>,
     question: Question,
 ) -> Answer<Differences> {
     let (rows, together) = rows(gauge, found.pairs, found.sentences, question);
-    let missing = missing(&found.planned, &rows);
+    let missing = missing_comparisons(&found.planned, &rows);
     let (unit, comparisons) = (gauge.difference_unit(), question.comparisons);
-    answer(asks, Differences { measured, unit, comparisons, rows, together, missing })
+    answer_of(asks, Differences { measured, unit, comparisons, rows, together, missing })
 }
 
-fn answer(asks: String, found: Differences) -> Answer<Differences> {
+fn answer_of(asks: String, found: Differences) -> Answer<Differences> {
     Answer { asks, verdict: found.verdict(), found: Ok(found) }
 }
 
 /// A setting's value as everywhere in the study.
-fn written(value: &toml::Value) -> String {
+fn written_value(value: &toml::Value) -> String {
     shown(&serde_json::to_value(value).unwrap_or_default())
 }
 
 /// Why policies could not be compared.
-fn nothing<'a>(
+fn nothing_compared<'a>(
     asks: String,
     cells: &[&CellView],
     policies: impl Iterator<Item = &'a String>,

@@ -16,7 +16,7 @@ pub(super) struct Gauge<'a> {
 }
 
 impl<'a> Gauge<'a> {
-    /// The score of a task, of the headline's where none is named; the name is that of what these
+    /// The score of a task, or of the headline if none is named; its name is the metric by which these
     /// cells are scored by.
     pub fn new(measure: Measure, task: &'a str, cells: &[&CellView]) -> Self {
         let name = if measure == Measure::Memory { "peak memory" } else { "training time" };
@@ -83,7 +83,7 @@ impl<'a> Gauge<'a> {
         Some(100.0 * value(score_at(&done.result, stage, self.task(done), self.split()?)?))
     }
 
-    /// Its name with what a value is given in.
+    /// Returns the name with the unit of a value.
     pub fn titled(&self) -> String {
         format!("{}, {}", self.name, if self.split().is_some() { "%" } else { "s" })
     }

@@ -5,7 +5,7 @@ use frostline_score::crossed::RESAMPLES;
 use frostline_score::verdict::judge;
 use frostline_score::{CrossedDifference, SeedScatter};
 
-use crate::study::comparison::{Judging, Row};
+use crate::study::comparison::{Judging, PairsBySeed};
 use crate::study::distinct;
 use crate::study::outcomes::{Outcomes, Twins};
 use crate::study::scores::ScoreKind;
@@ -30,7 +30,7 @@ pub(super) fn of_singles(
     let mut found: Vec<_> = kinds.iter().map(|pairs| in_study(pairs)).collect();
     let missing: Vec<usize> = (0..kinds.len()).filter(|&at| found[at].is_none()).collect();
     if let Some(by_sentence) = by_sentence.filter(|_| !missing.is_empty()) {
-        let rows: Vec<Row<'_>> = missing.iter().map(|&at| twins_by_seed(&kinds[at])).collect();
+        let rows: Vec<PairsBySeed<'_>> = missing.iter().map(|&at| twins_by_seed(&kinds[at])).collect();
         let judging = Judging {
             outcomes: by_sentence.outcomes.both(),
             split: by_sentence.split,

@@ -28,13 +28,13 @@ pub(crate) struct Tested {
     /// What must be for the test to hold.
     pub asks: String,
     pub verdict: Verdict,
-    pub found: Found,
+    pub found: TestResult,
 }
 
 /// What a test found.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Found {
+pub(crate) enum TestResult {
     Differences(Differences),
     Convergence(NearEnd),
     /// Why there is nothing.
@@ -44,12 +44,12 @@ pub(crate) enum Found {
 impl Tested {
     /// Whether it makes more than one comparison.
     pub fn compares_several(&self) -> bool {
-        matches!(&self.found, Found::Differences(found) if found.rows.len() + found.missing.len() > 1)
+        matches!(&self.found, TestResult::Differences(found) if found.rows.len() + found.missing.len() > 1)
     }
 
-    fn of<T>(answer: Answer<T>, found: fn(T) -> Found) -> Self {
+    fn of<T>(answer: Answer<T>, found: fn(T) -> TestResult) -> Self {
         let Answer { asks, verdict, found: answer } = answer;
-        Self { asks, verdict, found: answer.map_or_else(Found::Nothing, found) }
+        Self { asks, verdict, found: answer.map_or_else(TestResult::Nothing, found) }
     }
 }
 
@@ -70,7 +70,7 @@ fn of_claim(study: &Study, names: &OtherNames<'_>, claim: &Claim) -> Judged {
     };
     let mut tests: Vec<Tested> = claim.tests.iter().map(judged).collect();
     if !claim.untestable.is_empty() {
-        let found = Found::Nothing(claim.untestable.trim().trim_end_matches('.').into());
+        let found = TestResult::Nothing(claim.untestable.trim().trim_end_matches('.').into());
         tests =
             vec![Tested { asks: "nothing here can decide it".into(), verdict: Verdict::NotTested, found }];
     }
@@ -82,7 +82,7 @@ fn of_claim(study: &Study, names: &OtherNames<'_>, claim: &Claim) -> Judged {
 fn of_test(study: &Study, cells: &[&CellView], test: &ClaimTest, comparisons: Comparisons) -> Tested {
     let answer = match test {
         ClaimTest::Converged(test) => {
-            return Tested::of(convergence::converged(study, cells, test), Found::Convergence);
+            return Tested::of(convergence::converged(study, cells, test), TestResult::Convergence);
         }
         ClaimTest::Less(test) => between(study, cells, (test, Asked::Less), comparisons),
         ClaimTest::EqualWithin(test) => between(study, cells, (test, Asked::EqualWithin), comparisons),
@@ -90,7 +90,7 @@ fn of_test(study: &Study, cells: &[&CellView], test: &ClaimTest, comparisons: Co
         ClaimTest::MoreOf(test) => differences::more_of(study, cells, test, comparisons),
         ClaimTest::Drift(test) => differences::drift(study, cells, test, comparisons),
     };
-    Tested::of(answer, Found::Differences)
+    Tested::of(answer, TestResult::Differences)
 }
 
 /// Whether a claim speaks of a cell.

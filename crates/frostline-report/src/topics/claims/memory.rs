@@ -1,31 +1,34 @@
 //! Peaks of memory of two policies' steps, from the processes that took steps of one policy alone: of the GPU where steps
 //! are computed on one, else of the process. There is one measurement per policy, whatever the seeds.
 
-use frostline_record::Comparisons;
 use frostline_score::MeanInterval;
 
-use crate::study::{CellView, Study, distinct};
+use crate::study::turns::StepCost;
+use crate::study::{CellView, Study};
 use crate::topics::claims::rows::{Over, PairedComparison};
-use crate::topics::claims::step_twins::{StepTwins, step_twins};
+use crate::topics::claims::step_twins::{measure_twins, pooled_rows};
 use crate::topics::claims::verdict::{Question, Wanted};
 
-/// How far a process's peak may be from that of another run, as a part of it. A GPU's allocator counts the same bytes in every
+/// How far a process's peak may be from the peak of another run, as a part of it. A GPU's allocator counts the same bytes in every
 /// run.
 ///
 /// # Source
 /// Three runs each of four policies with all-MiniLM-L6-v2 were within 2.1 % of their mean (docs/claims.md).
 const DOUBT: f64 = 0.03;
 
-/// The peaks of A and B in one language and one value of each further axis.
+/// The peaks of A and B.
 struct Peaks {
-    lang: String,
-    cells: String,
-    names: [String; 2],
     mib: [f64; 2],
     on_gpu: bool,
 }
 
 impl Peaks {
+    /// Peaks of the same hardware.
+    fn of([a, b]: [&StepCost; 2]) -> Option<Self> {
+        let mib = [a.peak_mib?, b.peak_mib?];
+        (a.hardware == b.hardware).then_some(Self { mib, on_gpu: a.on_gpu })
+    }
+
     /// A minus B in percent of B, with the ends of an interval.
     fn difference(&self) -> (f64, [f64; 2]) {
         let ratio = self.mib[0] / self.mib[1];
@@ -40,29 +43,22 @@ pub(super) const UNMEASURED: &str = "the memory of these policies' steps was not
     turns (the same sweep command without `--no-timing`), of a GPU by its allocator; files of before that hold the memory of the \
     process, which is not the GPU's";
 
-/// One row per comparison; where their mean decides, also one for all. Nothing unless every comparison was measured.
+/// A row per comparison, and one for all if their mean decides. Nothing unless every comparison was measured.
 pub(super) fn rows(
     study: &Study,
     cells: &[&CellView],
     pairs: &[(&str, &str)],
     Question { wanted, comparisons }: Question,
 ) -> Option<(Vec<PairedComparison>, Option<PairedComparison>)> {
-    let found = peaks(study, cells, pairs)?;
-    let one = |peaks: &Peaks| row(&[peaks], peaks.cells.clone(), Some(peaks.names.clone()), wanted);
-    let rows: Vec<PairedComparison> = found.iter().map(one).collect();
-    let langs = distinct(found.iter().map(|peaks| peaks.lang.as_str())).join(" and ");
-    let pools = comparisons == Comparisons::Mean && rows.len() > 1;
-    let together = pools.then(|| row(&found.iter().collect::<Vec<_>>(), langs, None, wanted));
-    (!rows.is_empty()).then_some((rows, together))
-}
-
-/// The peaks of all twins; nothing if one is missing or they are of different hardware.
-fn peaks(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Option<Vec<Peaks>> {
-    let of_twins = |StepTwins { lang, cells, names, costs: [a, b] }: StepTwins<'_>| {
-        let mib = [a.peak_mib?, b.peak_mib?];
-        (a.hardware == b.hardware).then_some(Peaks { lang, cells, names, mib, on_gpu: a.on_gpu })
-    };
-    step_twins(study, cells, pairs)?.into_iter().map(of_twins).collect()
+    let found = measure_twins(study, cells, pairs, Peaks::of)?;
+    Some(pooled_rows(
+        &found,
+        comparisons,
+        |_| true,
+        |measured, cells, names| {
+            row(&measured.iter().map(|one| &one.found).collect::<Vec<_>>(), cells, names, wanted)
+        },
+    ))
 }
 
 /// The mean of comparisons; their ends are averaged too, since what a process takes more is no chance of its own.
@@ -92,9 +88,7 @@ mod tests {
     use crate::topics::claims::verdict::Verdict;
 
     fn judged(mib: [f64; 2], on_gpu: bool, wanted: Wanted) -> (f64, Verdict) {
-        let names = ["all", "none"].map(String::from);
-        let peaks = Peaks { lang: "en".into(), cells: "en".into(), names, mib, on_gpu };
-        let row = row(&[&peaks], "en".into(), None, wanted);
+        let row = row(&[&Peaks { mib, on_gpu }], "en".into(), None, wanted);
         ((row.mean.mean * 1e9).round() / 1e9, row.verdict)
     }
 
@@ -105,7 +99,7 @@ mod tests {
         assert_eq!(judged([98.0, 100.0], true, less), (-2.0, Verdict::Supported));
         assert_eq!(judged([102.0, 100.0], true, less).1, Verdict::Contradicted);
         assert_eq!(judged([50.0, 100.0], false, Wanted::Below(40.0)).1, Verdict::Supported);
-        // Half, as a paper says it; by how much a process differs is left open.
+        // Half, as in a paper; the deviation of a process leaves it open.
         assert_eq!(judged([50.0, 100.0], false, Wanted::Below(50.0)).1, Verdict::NotDecided);
     }
 }

@@ -21,10 +21,10 @@ use crate::page::{Page, PageFile};
 use crate::study::Study;
 use crate::study::words::banner;
 use crate::table::{Columns, Quantity, Value};
-use crate::topic::{Of, Place, Topic, TopicTable};
+use crate::topic::{Place, Topic, TopicTable};
 
 use convergence::{IntervalKind, Near, NearEnd};
-use judge::{Found, Judged, Tested, judge};
+use judge::{Judged, TestResult, Tested, judge};
 use rows::{Differences, Over, PairedComparison};
 use verdict::Verdict;
 
@@ -34,7 +34,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Those of a study's plan.
+    /// Judges the claims of a study's plan.
     pub fn of(study: &Study) -> Self {
         Self { judged: judge(study) }
     }
@@ -60,12 +60,14 @@ impl Topic for Claims {
                 }
                 page.section(2, "Claims");
                 for claim in &self.judged {
-                    let tests =
-                        claim.tests.iter().map(|test| format!("{}: {}", sentence(claim, test), gist(test)));
+                    let tests = claim
+                        .tests
+                        .iter()
+                        .map(|test| format!("{}: {}", test_sentence(claim, test), summarize_test(test)));
                     page.item_with(format!("**{}**: {}", claim.verdict.name(), claim.says), tests.collect());
                 }
                 page.paragraph(
-                    "`claims.md` has the tables, seed by seed, and says how a verdict is reached.",
+                    "`claims.md` has the tables, seed by seed, and explains how a verdict is reached.",
                 );
             }
             _ => {}
@@ -80,12 +82,12 @@ impl Topic for Claims {
         page.section(1, format!("Claims: {}", study.sweep.plan.name));
         banner(study, &mut page);
         page.paragraph(
-            "Each claim stands in the plan with the tests that decide it. Cells are compared in pairs that \
+            "The plan contains each claim with the tests that decide it. Cells are compared in pairs that \
              differ in nothing but what the test names; both have the same seed. A mean difference of an \
              accuracy has a 95 % interval over seeds and sentences, by the rule of the report's verdicts; a \
              difference of anything else, or without stored predictions, has Student's over seeds. Training times are \
              compared by steps that policies took in turns, where all of them did, and by their processor time where the \
-             machine was busy: the interval is that of the median ratio over rounds, on each side of which an \
+             machine was busy: the interval is of the median ratio over rounds, on each side of which an \
              eighth of the savings is added for processor time, and seeds have no part in it. Memory is measured once for \
              each policy, of the GPU where steps are computed on one; on a processor a peak may be off by 3 %. A test is \
              **supported** where the whole interval is where the test wants it, **contradicted** where the whole \
@@ -101,7 +103,7 @@ impl Topic for Claims {
             page.paragraph("Policies to which the plan gives settings of their own differ in these, too.");
         }
         for (number, claim) in self.judged.iter().enumerate() {
-            one(&mut page, number + 1, claim);
+            describe_claim(&mut page, number + 1, claim);
         }
         vec![PageFile {
             path: "claims.md",
@@ -112,22 +114,17 @@ impl Topic for Claims {
     }
 
     fn tables(&self, _: &Study) -> Vec<TopicTable> {
-        if self.judged.is_empty() { Vec::new() } else { vec![paper::table(&self.judged)] }
-            .into_iter()
-            .map(TopicTable::Paper)
-            .collect()
+        let table = (!self.judged.is_empty()).then(|| TopicTable::Paper(paper::table(&self.judged)));
+        table.into_iter().collect()
     }
 
-    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(_) => Fields::default(),
-            Of::Sweep => Fields::default().with_some("claims", &self.judged),
-        }
+    fn facts(&self, _: &Study) -> Fields {
+        Fields::default().with_some("claims", &self.judged)
     }
 }
 
 /// The test, with its own verdict where a claim has several.
-fn sentence(claim: &Judged, test: &Tested) -> String {
+fn test_sentence(claim: &Judged, test: &Tested) -> String {
     if claim.tests.len() == 1 {
         return test.asks.clone();
     }
@@ -135,29 +132,29 @@ fn sentence(claim: &Judged, test: &Tested) -> String {
 }
 
 /// What a test found, in a line.
-fn gist(test: &Tested) -> String {
+fn summarize_test(test: &Tested) -> String {
     match &test.found {
-        Found::Nothing(why) => why.clone(),
-        Found::Convergence(found) => format!(
+        TestResult::Nothing(why) => why.clone(),
+        TestResult::Convergence(found) => format!(
             "{} cells ({} %), {}",
             found.all.count(),
             found.all.percent(),
             plural(found.share.mean.n, "seed")
         ),
-        Found::Differences(found) if found.comparisons == Comparisons::Each && found.rows.len() > 1 => {
+        TestResult::Differences(found) if found.comparisons == Comparisons::Each && found.rows.len() > 1 => {
             of_each(found)
         }
-        Found::Differences(found) => {
-            let measured = found.deciding().map(|row| measured(found, row));
+        TestResult::Differences(found) => {
+            let measured = found.deciding().map(|row| difference_words(found, row));
             measured.unwrap_or_else(|| found.why_apart().into()) + &not_compared(found)
         }
     }
 }
 
 /// `A − B is −0.91 points, 95 % interval −1.11 to −0.70, 3 seeds`.
-fn measured(found: &Differences, row: &PairedComparison) -> String {
+fn difference_words(found: &Differences, row: &PairedComparison) -> String {
     let mean = signed(row.mean.mean, 2);
-    format!("A − B is {mean} {}{}, {}", found.unit, interval(row), row.count())
+    format!("A − B is {mean} {}{}, {}", found.unit, interval_words(row), row.count())
 }
 
 /// How many comparisons hold, which are contradicted, and the one that is furthest from what the test asks.
@@ -173,7 +170,7 @@ fn of_each(found: &Differences) -> String {
         }
     }
     if let Some(row) = found.deciding() {
-        parts.push(format!("least favourable: {}, {}", row.name(), measured(found, row)));
+        parts.push(format!("least favourable: {}, {}", row.name(), difference_words(found, row)));
     }
     parts.join("; ") + &not_compared(found)
 }
@@ -190,7 +187,7 @@ fn not_compared(found: &Differences) -> String {
 /// The comparisons that contradict a claim, for a line on a terminal: ` (pcm, first-8 against none)`.
 fn by_which(claim: &Judged) -> String {
     let rows = claim.tests.iter().filter_map(|test| match &test.found {
-        Found::Differences(found) if claim.comparisons == Comparisons::Each && found.rows.len() > 1 => {
+        TestResult::Differences(found) if claim.comparisons == Comparisons::Each && found.rows.len() > 1 => {
             Some(found.with(Verdict::Contradicted))
         }
         _ => None,
@@ -201,13 +198,13 @@ fn by_which(claim: &Judged) -> String {
 }
 
 /// `, 95 % interval -1.00 to +1.00`; nothing where there is none.
-fn interval(row: &PairedComparison) -> String {
+fn interval_words(row: &PairedComparison) -> String {
     row.mean.interval.map_or_else(String::new, |[low, high]| {
         format!(", 95 % interval {} to {}", signed(low, 2), signed(high, 2))
     })
 }
 
-fn one(page: &mut Page, number: usize, claim: &Judged) {
+fn describe_claim(page: &mut Page, number: usize, claim: &Judged) {
     page.section(2, format!("{number}. {}", claim.says));
     let needed = match (claim.tests.len(), claim.needs) {
         (1, _) => "",
@@ -229,14 +226,14 @@ fn one(page: &mut Page, number: usize, claim: &Judged) {
         };
         page.paragraph(format!("Test: {}.{own}", test.asks));
         match &test.found {
-            Found::Nothing(why) => page.paragraph(format!("Not tested: {why}.")),
-            Found::Differences(found) => differences(page, found),
-            Found::Convergence(found) => convergence(page, found),
+            TestResult::Nothing(why) => page.paragraph(format!("Not tested: {why}.")),
+            TestResult::Differences(found) => describe_differences(page, found),
+            TestResult::Convergence(found) => describe_convergence(page, found),
         }
     }
 }
 
-fn differences(page: &mut Page, found: &Differences) {
+fn describe_differences(page: &mut Page, found: &Differences) {
     let name = |row: &&PairedComparison, at: usize| match &row.names {
         Some(names) => names[at].clone(),
         None => ["together", ""][at].into(),
@@ -290,11 +287,11 @@ fn differences(page: &mut Page, found: &Differences) {
     }
     let apart = found.comparisons == Comparisons::Mean && found.rows.len() > 1 && found.together.is_none();
     if apart {
-        page.paragraph(format!("{}, so nothing is said of them together.", capital(found.why_apart())));
+        page.paragraph(format!("{}, so they have no common mean.", capital(found.why_apart())));
     }
 }
 
-fn convergence(page: &mut Page, found: &NearEnd) {
+fn describe_convergence(page: &mut Page, found: &NearEnd) {
     let columns =
         Columns::default()
             .column("Cells", Quantity::Text, |row: &&Near| {
@@ -323,7 +320,7 @@ fn convergence(page: &mut Page, found: &NearEnd) {
     let shares = found.shares.iter().enumerate();
     let shares: Vec<String> =
         shares.map(|(at, share)| format!("{} % after epoch {}", fixed(100.0 * share, 0), at + 1)).collect();
-    page.paragraph(format!("Near their end, of the cells that go on: {}.", listed(&shares)));
+    page.paragraph(format!("Near their end, of the cells that continue: {}.", listed(&shares)));
     if found.too_short > 0 {
         let cells = plural(found.too_short, "cell");
         page.paragraph(format!("Left out: {cells} that end there, and so are near their end in any case."));

@@ -33,9 +33,9 @@ impl<'a> Pair<'a> {
 }
 
 /// The cells of a pair and what is compared.
-pub(super) type Kind<'b> = (&'b str, &'b [String; 2]);
+pub(super) type PairKind<'b> = (&'b str, &'b [String; 2]);
 
 /// What a pair is one of, whatever its seed.
-pub(super) fn kind<'b>(pair: &'b Pair<'_>) -> Kind<'b> {
+pub(super) fn kind<'b>(pair: &'b Pair<'_>) -> PairKind<'b> {
     (&pair.cells, &pair.names)
 }

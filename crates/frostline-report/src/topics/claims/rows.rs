@@ -1,6 +1,6 @@
 //! Paired differences: one row per comparison. Where the plan asks for the mean of several, what is pooled is first averaged
 //! within each seed: policies and languages are not counted as if they were seeds. The interval of an accuracy is over seeds
-//! and sentences, by the rule of all verdicts; that of any other measure, or without stored predictions, is Student's over seeds.
+//! and sentences, by the rule of all verdicts; any other measure, or one without stored predictions, has Student's over seeds.
 
 use frostline_record::{Comparisons, Needs};
 use frostline_score::MeanInterval;
@@ -10,7 +10,7 @@ use crate::number::plural;
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::intervals::{self, BySentence};
-use crate::topics::claims::pairs::{Kind, Pair, kind};
+use crate::topics::claims::pairs::{Pair, PairKind, kind};
 use crate::topics::claims::verdict::{Question, Verdict, Wanted, together};
 
 /// Differences A − B, paired by seed.
@@ -156,7 +156,7 @@ pub(super) fn rows(
         let of_lang: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.lang == *lang).collect();
         let kinds = distinct(of_lang.iter().map(|pair| kind(pair)));
         let of_kind =
-            |of: &Kind<'_>| of_lang.iter().filter(|pair| kind(pair) == *of).copied().collect::<Vec<_>>();
+            |of: &PairKind<'_>| of_lang.iter().filter(|pair| kind(pair) == *of).copied().collect::<Vec<_>>();
         let singles: Vec<Vec<&Pair<'_>>> = kinds.iter().map(of_kind).collect();
         let found = intervals::of_singles(&singles, by_sentence);
         for (((cells, names), pairs), interval) in kinds.iter().zip(&singles).zip(found) {
@@ -351,7 +351,7 @@ mod tests {
         let decided = differences(&given[..6], Vec::new());
         assert_eq!(decided.verdict(), Verdict::Supported);
         assert_eq!(decided.deciding().map(PairedComparison::name).as_deref(), Some("pcm, x against none"));
-        // What nobody compared is not supported.
+        // A comparison that was not made is not supported.
         assert_eq!(
             differences(&given[..6], vec!["pcm, y against none".into()]).verdict(),
             Verdict::NotDecided

@@ -1,4 +1,4 @@
-//! What an interval says to a test. One seed decides nothing.
+//! The answer of an interval to a test. One seed decides nothing.
 
 use frostline_record::{Comparisons, Needs};
 use serde::Serialize;
@@ -6,14 +6,14 @@ use serde::Serialize;
 use crate::number::fixed;
 use crate::study::CellView;
 
-/// What cells say to a claim or a test.
+/// The answer of cells to a claim or a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
     Supported,
     Contradicted,
     NotDecided,
-    /// No cell could say anything.
+    /// No cell could answer.
     NotTested,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Question {
 }
 
 impl Wanted {
-    /// What an interval says; without one nothing is decided.
+    /// Returns the answer of an interval; without one nothing is decided.
     pub fn verdict(self, interval: Option<[f64; 2]>) -> Verdict {
         let Some([low, high]) = interval else { return Verdict::NotDecided };
         let near = |gain: f64, margin: f64| {
@@ -127,7 +127,7 @@ pub(super) fn by_more_than(margin: f64, unit: &str) -> String {
     if margin > 0.0 { format!(" by more than {}", amount(margin, unit)) } else { String::new() }
 }
 
-/// So many points or percent.
+/// Returns a number with its unit, points or percent.
 pub(super) fn amount(value: f64, unit: &str) -> String {
     let unit = if value == 1.0 && unit == "points" { "point" } else { unit };
     format!("{} {unit}", short(value))

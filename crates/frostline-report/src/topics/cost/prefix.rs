@@ -12,7 +12,7 @@ use frostline_score::MeanStd;
 /// The constant prefix of cells that differ only in their seed.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PrefixStats {
-    /// Its blocks, above frozen embeddings.
+    /// Number of blocks in it, above frozen embeddings.
     pub blocks: u32,
     /// Cells by what became of it.
     pub cells: BTreeMap<&'static str, usize>,

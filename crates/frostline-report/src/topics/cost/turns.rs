@@ -2,12 +2,11 @@
 
 use frostline_record::Load;
 
-use crate::keys;
+use crate::facts::{self, View};
 use crate::number::{listed, plural};
 use crate::page::Page;
-use crate::study::turns::{MeasuredLoad, StepCost, saving};
-use crate::study::{BASELINE, Group, Study, distinct};
-use crate::table::Quantity;
+use crate::study::turns::MeasuredLoad;
+use crate::study::{Group, Study, distinct};
 
 /// What "Time saved" is, for "How to read the tables".
 pub(super) const READING: &str = "**Time saved** is how much less time a training step takes than with `none`, in percent of that. After \
@@ -35,54 +34,20 @@ pub(super) fn untimed(study: &Study) -> String {
     )
 }
 
-/// What was predicted of a policy's steps.
-pub(super) struct Predicted {
-    /// Work of a step, in units of 10⁹ operations.
-    pub gflop: Option<f64>,
-    /// The share of the time of a step of `none` that a step should save.
-    pub saved: Option<f64>,
-    /// What a step should keep in memory besides the model and the data.
-    pub memory_mib: Option<f64>,
-    /// That of `none` minus it.
-    pub saved_mib: Option<f64>,
-}
-
 /// The section of a language.
-pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> Predicted, page: &mut Page) {
+pub(super) fn section(study: &Study, lang: &str, page: &mut Page) {
     page.section(3, "What a step costs");
-    let cost = |group: &Group| study.step_cost(group);
-    let other = |group: &Group| group.policy != BASELINE;
-    let number = |group: &Group, get: fn(&StepCost) -> Option<f64>| cost(group).and_then(get);
-    let on_gpu = study.groups_of(lang).filter_map(cost).any(|cost| cost.on_gpu);
-    let columns = keys::of_group(study)
-        .column("Median step", Quantity::Measured("ms"), |group| cost(group).map(|cost| cost.step_ms))
-        .optional("Median processor time", Quantity::Measured("ms"), |group| cost(group)?.cpu_ms)
-        .column("Time saved", Quantity::Percent(1), |group| saving(group, cost(group)))
-        .optional("Time saved, predicted", Quantity::Percent(1), |group| predicted(group).saved)
-        .optional(
-            if on_gpu { "Peak GPU memory" } else { "Peak memory" },
-            Quantity::Number(0, "MiB"),
-            move |group| number(group, |cost| cost.peak_mib),
-        )
-        .optional("Memory saved", Quantity::Number(0, "MiB"), move |group| {
-            number(group, |cost| cost.saved_mib).filter(|_| other(group))
-        })
-        .optional("Memory saved, predicted", Quantity::Number(0, "MiB"), move |group| {
-            predicted(group).saved_mib.filter(|_| other(group) && cost(group).is_some())
-        })
-        .optional("Predicted step memory", Quantity::Number(0, "MiB"), move |group| {
-            predicted(group).memory_mib.filter(|_| cost(group).is_some())
-        })
-        .column("Rounds", Quantity::Count, |group| cost(group).map(|cost| cost.rounds as u64));
-    page.table(columns.table(study.groups_of(lang)));
+    page.table(facts::table(study, View::Turns, Some(lang)));
+    let costs = || study.groups_of(lang).filter_map(|group| study.step_cost(group));
+    let on_gpu = costs().any(|cost| cost.on_gpu);
     page.paragraph(
-        "The policies took steps in turns on the same batches. The prediction is the cost model's, made before any step \
+        "The policies took steps in turns on the same batches; times are medians. The prediction is the cost model's, made before any step \
          was taken, for Frostline's own kernels on two processor cores.",
     );
-    let measured = study.groups_of(lang).any(|group| number(group, |cost| cost.peak_mib).is_some());
+    let measured = costs().any(|cost| cost.peak_mib.is_some());
     page.paragraph(match (on_gpu, measured) {
         (false, _) => {
-            "Peak memory is that of a process that read the data and took three steps of this policy alone, on the longest \
+            "Peak memory is of a process that read the data and took three steps of this policy alone, on the longest \
              sentences."
         }
         (true, true) => {
@@ -94,22 +59,23 @@ pub(super) fn section(study: &Study, lang: &str, predicted: &dyn Fn(&Group) -> P
              GPU's and is not shown. The same sweep command writes it once `timings/` is removed."
         }
     });
-    if study.groups_of(lang).any(|group| number(group, |cost| cost.cpu_ms).is_some()) {
+    if costs().any(|cost| cost.cpu_ms.is_some()) {
         page.paragraph(
             "The machine was busy, so time saved is **processor time**: what all threads of a step used together, which can \
              be more than the step took. That is not quite time, so an eighth of the saving is added to each side of their intervals.",
         );
     }
-    if study.groups_of(lang).any(|group| predicted(group).memory_mib.is_some()) {
+    let predicts_memory = |group: &Group| group.forecast.as_ref().is_some_and(|of| of.memory_mib().is_some());
+    if study.groups_of(lang).any(predicts_memory) {
         page.paragraph(
             "**Predicted step memory**: gradients and AdamW's moments of what learns, and the activations that backward \
              needs, in a step on the longest sentences (docs/policies.md has the formula). The peak also holds the data and the \
              model, and on a processor the program, which are the same for all policies.",
         );
     }
-    if study.groups_of(lang).any(|group| cost(group).is_none() && group.times.is_some()) {
+    if study.groups_of(lang).any(|group| study.step_cost(group).is_none() && group.times.is_some()) {
         page.paragraph(
-            "A dash: no step stands for all where what learns changes on the way, or its steps were not timed. What such a \
+            "A dash: steps are not alike, since what learns changes on the way, or its steps were not timed. What such a \
              policy saves is not measured here.",
         );
     }
@@ -120,7 +86,7 @@ pub(super) fn busy(study: &Study) -> Option<String> {
     let all = &study.step_costs.loads;
     let waiting = |one: &&MeasuredLoad| one.load.others.is_none() && one.load.before > Some(1.0);
     let mut parts = Vec::new();
-    // Where it is known what other programs took, that says more than how many wanted to run.
+    // The share that other programs took is more informative than how many wanted to run.
     let waited = all.iter().filter(waiting).filter_map(|one| Some((one.load.before?, one.threads)));
     if let Some((load, threads)) = waited.max_by(|a, b| a.0.total_cmp(&b.0)) {
         parts.push(format!(

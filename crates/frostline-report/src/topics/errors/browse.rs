@@ -1,9 +1,9 @@
-//! The sentences on which policies differ, for the page's browser. Only dev is shown, so that nobody learns from test
-//! what to change.
+//! The sentences on which policies differ, for the page's browser. Only dev is shown, so that test is not used
+//! to choose changes.
 
 use crate::browser::{Browser, BrowserCell, BrowserSentence, BrowserText};
 use crate::keys;
-use crate::study::tagged::{Said, Tag, Tagged, Text};
+use crate::study::tagged::{PredictedTags, Tag, Tagged, Text};
 use crate::study::{CellView, Study, distinct};
 
 const SPLIT: &str = "dev";
@@ -13,8 +13,8 @@ const MOST_WRONG: usize = 250_000;
 
 /// The browser's sentences; nothing where no predictions were read. Where there are too many cells, each policy
 /// keeps its first seeds.
-pub(super) fn of(study: &Study, read: &Tagged) -> Option<Browser> {
-    let all: Vec<(&CellView, &Said)> =
+pub(super) fn collect_sentences(study: &Study, read: &Tagged) -> Option<Browser> {
+    let all: Vec<(&CellView, &PredictedTags)> =
         study.cells.iter().filter_map(|view| Some((view, read.get(&view.cell, SPLIT)?))).collect();
     let kept = within_budget(&all, read);
     let texts = distinct(kept.iter().map(|(_, said)| said.text));
@@ -30,9 +30,12 @@ pub(super) fn of(study: &Study, read: &Tagged) -> Option<Browser> {
     (!texts.is_empty()).then(|| Browser { tags: read.tags.clone(), texts, left_out })
 }
 
-/// As many seeds of every policy as fit, the first of each before the second of any.
-fn within_budget<'a>(all: &[(&'a CellView, &'a Said)], read: &Tagged) -> Vec<(&'a CellView, &'a Said)> {
-    let wrong = |said: &Said| {
+/// Returns as many seeds of every policy as fit: the first seed of each policy, then the second.
+fn within_budget<'a>(
+    all: &[(&'a CellView, &'a PredictedTags)],
+    read: &Tagged,
+) -> Vec<(&'a CellView, &'a PredictedTags)> {
+    let wrong = |said: &PredictedTags| {
         let words = read.texts[said.text].words.iter().zip(&said.predicted);
         words.filter(|(word, tag)| **tag != Some(word.gold)).count()
     };
@@ -52,7 +55,7 @@ fn within_budget<'a>(all: &[(&'a CellView, &'a Said)], read: &Tagged) -> Vec<(&'
 }
 
 /// A split with the cells that scored it, without the sentences on which all of them agree.
-fn text(study: &Study, text: &Text, cells: &[(&CellView, &Said)]) -> BrowserText {
+fn text(study: &Study, text: &Text, cells: &[(&CellView, &PredictedTags)]) -> BrowserText {
     let agree = |range: &std::ops::Range<usize>| {
         let mut said = cells.iter().map(|(_, said)| &said.predicted[range.clone()]);
         let first = said.next();
@@ -85,7 +88,7 @@ fn cell<'a>(
     study: &Study,
     view: &'a CellView,
     text: &Text,
-    said: &Said,
+    said: &PredictedTags,
     places: &[usize],
 ) -> (&'a str, BrowserCell) {
     let settings = &view.cell.settings;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use frostline_score::{ByFamiliarity, ByLength, Confusion, MeanStd, ShareInterval, Tally, WordOutcome};
 use serde::Serialize;
 
-use crate::study::tagged::{Said, Tag, Tagged, outcome};
+use crate::study::place::placed;
+use crate::study::tagged::{PredictedTags, Tag, Tagged, outcome};
 use crate::study::{BASELINE, CellView, Group, SPLITS};
 use crate::topics::errors::versus::{self, Versus};
 
@@ -20,14 +21,14 @@ pub(crate) struct WordErrors {
     pub cells: Vec<CellErrors>,
     /// In the order of groups, dev before test.
     pub groups: Vec<GroupErrors>,
-    /// Every cell beside the one of its seed in which everything learns, dev before test.
+    /// Every cell compared with the cell of its seed in which everything learns, dev before test.
     pub versus: Vec<Versus>,
 }
 
 /// One cell's counts on a split.
 #[derive(Clone, Debug)]
 pub(crate) struct CellErrors {
-    /// Its place among the report's cells.
+    /// Index among the report's cells.
     pub cell: usize,
     pub split: &'static str,
     /// Which words they are; the same number is the same words.
@@ -127,6 +128,8 @@ pub(crate) struct StratumErrors {
     pub interval: Option<ShareInterval>,
 }
 
+placed!(struct GroupErrors);
+
 impl WordErrors {
     /// Counts what was read.
     pub fn of(cells: &[CellView], groups: &[Group], read: &Tagged) -> Self {
@@ -135,8 +138,11 @@ impl WordErrors {
             let said = SPLITS.iter().filter_map(|&split| Some((split, read.get(&view.cell, split)?)));
             of_cells.extend(said.map(|(split, said)| CellErrors::of(cell, split, said, read)));
         }
-        let mut errors =
-            Self { versus: versus::of(cells, groups, read), cells: of_cells, groups: Vec::new() };
+        let mut errors = Self {
+            versus: versus::compare_with_baseline(cells, groups, read),
+            cells: of_cells,
+            groups: Vec::new(),
+        };
         for group in groups {
             let found: Vec<_> =
                 SPLITS.iter().filter_map(|&split| errors.group(cells, group, split)).collect();
@@ -150,7 +156,7 @@ impl WordErrors {
         self.cells.is_empty()
     }
 
-    /// The confusions of a cell, most frequent first; a word without a prediction stands last.
+    /// The confusions of a cell, most frequent first; words without a prediction come last.
     pub fn confused(confusion: &Confusion) -> Vec<(&str, Option<&str>, u64)> {
         let pairs =
             confusion.worst(usize::MAX).into_iter().map(|(gold, said, words)| (gold, Some(said), words));
@@ -167,7 +173,7 @@ impl WordErrors {
             .filter_map(|mine| Some((*mine, of_split().find(|base| is_baseline_of(cells, base, mine))?)))
             .collect();
         let mut of_lang = of_split().filter(|found| *cells[found.cell].cell.settings.lang == *group.lang);
-        let (errors, confusions) = confusions(&members);
+        let (errors, confusions) = sum_confusions(&members);
         Some(GroupErrors {
             lang: group.lang.clone(),
             policy: group.policy.clone(),
@@ -176,19 +182,19 @@ impl WordErrors {
             cells: members.len(),
             words: first.confusion.words(),
             varies: of_lang.any(|found| found.text != first.text),
-            accuracy: over(&members, CellErrors::accuracy)?,
-            tags: tags(&members, &twins),
-            macro_f1: over(&members, CellErrors::macro_f1)?,
-            macro_f1_gain: gain(&twins, |found| Some(found.macro_f1())),
+            accuracy: mean_over(&members, CellErrors::accuracy)?,
+            tags: summarize_tags(&members, &twins),
+            macro_f1: mean_over(&members, CellErrors::macro_f1)?,
+            macro_f1_gain: mean_gain(&twins, |found| Some(found.macro_f1())),
             errors,
             confusions,
-            strata: strata(&members),
+            strata: summarize_strata(&members),
         })
     }
 }
 
 impl CellErrors {
-    fn of(cell: usize, split: &'static str, said: &Said, read: &Tagged) -> Self {
+    fn of(cell: usize, split: &'static str, said: &PredictedTags, read: &Tagged) -> Self {
         let text = &read.texts[said.text];
         let named = text.tag_set(said, &read.tags);
         let mut confusion = Confusion::new(named.iter().map(|(name, _)| *name));
@@ -246,17 +252,20 @@ fn is_baseline_of(cells: &[CellView], base: &CellErrors, mine: &CellErrors) -> b
     base.cell.settings.policy == BASELINE && base.is_twin_of(&cells[mine.cell])
 }
 
-fn over(members: &[&CellErrors], get: impl Fn(&CellErrors) -> f64) -> Option<MeanStd> {
+fn mean_over(members: &[&CellErrors], get: impl Fn(&CellErrors) -> f64) -> Option<MeanStd> {
     MeanStd::of(&members.iter().map(|found| get(found)).collect::<Vec<_>>())
 }
 
-fn gain(twins: &[(&CellErrors, &CellErrors)], get: impl Fn(&CellErrors) -> Option<f64>) -> Option<MeanStd> {
+fn mean_gain(
+    twins: &[(&CellErrors, &CellErrors)],
+    get: impl Fn(&CellErrors) -> Option<f64>,
+) -> Option<MeanStd> {
     let gains = twins.iter().filter_map(|(mine, base)| Some(get(mine)? - get(base)?));
     MeanStd::of(&gains.collect::<Vec<_>>())
 }
 
 /// Tags that occur in the first cell's words; the most frequent first, then by name.
-fn tags(members: &[&CellErrors], twins: &[(&CellErrors, &CellErrors)]) -> Vec<TagErrors> {
+fn summarize_tags(members: &[&CellErrors], twins: &[(&CellErrors, &CellErrors)]) -> Vec<TagErrors> {
     let Some(first) = members.first() else { return Vec::new() };
     let scored: Vec<(usize, _)> =
         members.iter().map(|found| (found.cell, found.confusion.per_tag())).collect();
@@ -280,7 +289,7 @@ fn tags(members: &[&CellErrors], twins: &[(&CellErrors, &CellErrors)]) -> Vec<Ta
             precision,
             recall,
             f1: mean,
-            f1_gain: gain(twins, |found| f1(found, &score.tag)),
+            f1_gain: mean_gain(twins, |found| f1(found, &score.tag)),
             tag: score.tag,
         });
     }
@@ -290,7 +299,7 @@ fn tags(members: &[&CellErrors], twins: &[(&CellErrors, &CellErrors)]) -> Vec<Ta
 }
 
 /// The wrong words of all members, and the most frequent pairs among them.
-fn confusions(members: &[&CellErrors]) -> (u64, Vec<Confused>) {
+fn sum_confusions(members: &[&CellErrors]) -> (u64, Vec<Confused>) {
     let mut sum: BTreeMap<(&str, Option<&str>), u64> = BTreeMap::new();
     for (gold, predicted, words) in members.iter().flat_map(|found| WordErrors::confused(&found.confusion)) {
         *sum.entry((gold, predicted)).or_default() += words;
@@ -310,7 +319,7 @@ fn confusions(members: &[&CellErrors]) -> (u64, Vec<Confused>) {
     (errors, pairs)
 }
 
-fn strata(members: &[&CellErrors]) -> Vec<StratumErrors> {
+fn summarize_strata(members: &[&CellErrors]) -> Vec<StratumErrors> {
     let Some(first) = members.first() else { return Vec::new() };
     let of = |stratum: &Stratum| {
         let all = members.iter().flat_map(|found| &found.strata);

@@ -4,7 +4,7 @@ use crate::keys;
 use crate::number::plural;
 use crate::page::Page;
 use crate::study::Study;
-use crate::topics::errors::versus::{Example, Shown, Versus};
+use crate::topics::errors::versus::{Example, ShownWord, Versus};
 
 /// The sentences of every comparison that has some.
 pub(super) fn list(study: &Study, all: &[&Versus], page: &mut Page) {
@@ -14,29 +14,30 @@ pub(super) fn list(study: &Study, all: &[&Versus], page: &mut Page) {
     page.section(3, "Sentences in which they differ");
     page.paragraph(
         "For each policy's first seed, the dev sentences with the most words that got another tag than from \
-         `none`; of equal ones those that come first. Every word stands with its gold tag. Where the two \
+         `none`; of equal ones those that come first. Every word is followed by its gold tag. Where the two \
          differ, the word is bold and both tags follow, `none` first.",
     );
     for versus in all {
         let title = format!("{}, seed {}", versus.policy, versus.seed);
         page.section(4, keys::title(study, title, &versus.extras));
         for example in &versus.examples {
-            page.item(sentence(example, &versus.policy));
+            page.item(describe_sentence(example, &versus.policy));
         }
     }
 }
 
-fn sentence(example: &Example, policy: &str) -> String {
-    let words: Vec<String> = example.words.iter().map(|shown| word(shown, policy)).collect();
-    let id = if example.id == "-" { String::new() } else { format!("{}, ", escaped(&example.id)) };
+fn describe_sentence(example: &Example, policy: &str) -> String {
+    let words: Vec<String> = example.words.iter().map(|shown| describe_word(shown, policy)).collect();
+    let id = if example.id == "-" { String::new() } else { format!("{}, ", escape_markdown(&example.id)) };
     let differ = if example.differing() == 1 { "differs" } else { "differ" };
     let of = plural(example.words.len(), "word");
     format!("{id}{} of {of} {differ}: {}", example.differing(), words.join(" "))
 }
 
-fn word(shown: &Shown, policy: &str) -> String {
-    let tag = |tag: &Option<String>| tag.as_ref().map_or_else(|| "nothing".into(), |tag| escaped(tag));
-    let word = format!("{}/{}", escaped(&shown.form), escaped(&shown.gold));
+fn describe_word(shown: &ShownWord, policy: &str) -> String {
+    let tag =
+        |tag: &Option<String>| tag.as_ref().map_or_else(|| "nothing".into(), |tag| escape_markdown(tag));
+    let word = format!("{}/{}", escape_markdown(&shown.form), escape_markdown(&shown.gold));
     match &shown.differs {
         None => word,
         Some([base, mine]) => format!("**{word}** (none: {}, {policy}: {})", tag(base), tag(mine)),
@@ -44,7 +45,7 @@ fn word(shown: &Shown, policy: &str) -> String {
 }
 
 /// Text in which no sign means anything to Markdown.
-fn escaped(text: &str) -> String {
+fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for sign in text.chars() {
         if sign.is_ascii_punctuation() && !matches!(sign, ',' | '.' | ';' | '\'' | '"' | '-' | '?' | '%') {
@@ -61,18 +62,21 @@ mod tests {
 
     #[test]
     fn signs_of_a_treebank_stay_signs() {
-        assert_eq!(escaped("*a*_b|<c>`"), "\\*a\\*\\_b\\|\\<c\\>\\`");
-        assert_eq!(escaped("don't, 5% well-known\u{1}"), "don't, 5% well-known ");
+        assert_eq!(escape_markdown("*a*_b|<c>`"), "\\*a\\*\\_b\\|\\<c\\>\\`");
+        assert_eq!(escape_markdown("don't, 5% well-known\u{1}"), "don't, 5% well-known ");
     }
 
     #[test]
     fn words_that_differ_stand_out() {
-        let plain = Shown { form: "It".into(), gold: "PRON".into(), differs: None };
-        let other =
-            Shown { form: "fell".into(), gold: "VERB".into(), differs: Some([Some("VERB".into()), None]) };
+        let plain = ShownWord { form: "It".into(), gold: "PRON".into(), differs: None };
+        let other = ShownWord {
+            form: "fell".into(),
+            gold: "VERB".into(),
+            differs: Some([Some("VERB".into()), None]),
+        };
         let example = Example { id: "a-1".into(), words: vec![plain, other] };
         assert_eq!(
-            sentence(&example, "all"),
+            describe_sentence(&example, "all"),
             "a-1, 1 of 2 words differs: It/PRON **fell/VERB** (none: VERB, all: nothing)"
         );
     }

@@ -7,18 +7,15 @@ use crate::chart::{Note, Tone};
 use crate::number::{count, fixed};
 use crate::study::words::units;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
-use crate::study::{Study, panels};
+use crate::study::{Placed, Study, panels};
 use crate::topics::errors::counts::{GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
 use crate::topics::errors::part::{COLUMNS, named_groups};
 
 /// The groups that a figure shows of each panel, with the panel's title.
-fn shown<'a>(study: &Study, found: &'a WordErrors) -> Vec<(String, Vec<&'a GroupErrors>)> {
+fn shown_groups<'a>(study: &Study, found: &'a WordErrors) -> Vec<(String, Vec<&'a GroupErrors>)> {
     let maps = panels(study).into_iter().map(|panel| {
         let of_panel = panel.groups.iter().filter_map(|group| {
-            found.groups.iter().find(|one| {
-                (&one.lang, &one.policy, &one.extras, one.split)
-                    == (&group.lang, &group.policy, &group.extras, "dev")
-            })
+            found.groups.iter().find(|one| one.split == "dev" && one.place() == group.place())
         });
         let rows: Vec<&GroupErrors> = of_panel.collect();
         let named = named_groups(&rows);
@@ -28,17 +25,17 @@ fn shown<'a>(study: &Study, found: &'a WordErrors) -> Vec<(String, Vec<&'a Group
 }
 
 /// F1 of tags: a row per policy, a column per tag.
-pub(super) fn tags(study: &Study, found: &WordErrors) -> Figure {
-    let shown = shown(study, found);
+pub(super) fn f1_by_tag(study: &Study, found: &WordErrors) -> Figure {
+    let shown = shown_groups(study, found);
     let mut notes: Vec<Note> = vec![
         "Number: F1 on dev in percent, the mean over seeds. The darker a field, the more is missing to 100. \
-         Below a tag stands the number of its words."
+         Below a tag is the number of its words."
             .into(),
     ];
     if shown.iter().flat_map(|(_, rows)| rows).any(|row| row.tags.len() > COLUMNS) {
         notes.push(format!("Only the {COLUMNS} most frequent tags are shown.").into());
     }
-    notes.extend(omitted(study, found).map(Note::Text));
+    notes.extend(omitted_note(study, found).map(Note::Text));
     Figure {
         path: "figures/tags.svg",
         title: "F1 of each tag on dev",
@@ -48,7 +45,7 @@ pub(super) fn tags(study: &Study, found: &WordErrors) -> Figure {
                 missing to an F1 of 100."
                 .into(),
         chart: Chart::Heat(Heat {
-            panels: shown.iter().map(|(title, rows)| heat(title, rows)).collect(),
+            panels: shown.iter().map(|(title, rows)| heat_panel(title, rows)).collect(),
             colour: HeatColour::Missing,
         }),
         notes,
@@ -57,101 +54,76 @@ pub(super) fn tags(study: &Study, found: &WordErrors) -> Figure {
 }
 
 /// Accuracy by what train knows of a word: three bars per policy.
-pub(super) fn familiarity(study: &Study, found: &WordErrors) -> Figure {
-    let names = [("unknown", "unknown"), ("ambiguous", "several tags"), ("unambiguous", "one tag")];
-    let row = |group: &&GroupErrors| {
+pub(super) fn accuracy_by_familiarity(study: &Study, found: &WordErrors) -> Figure {
+    let bars = |group: &GroupErrors| -> Vec<Bar> {
         let bar = |(name, shown): (&str, &str)| {
             let found = group.strata.iter().find(|found| found.by == Strata::Train && found.name == name)?;
-            Some(Bar::new(shown, found.accuracy, found.interval.map(|ends| [ends.low, ends.high])))
+            Some(Bar::of_share(shown, found.accuracy, found.interval))
         };
-        BarRow {
-            name: group.policy.clone(),
-            tone: Tone::Policy(study.place_of(&group.policy)),
-            bars: names.into_iter().filter_map(bar).collect(),
-        }
+        let names = [("unknown", "unknown"), ("ambiguous", "several tags"), ("unambiguous", "one tag")];
+        names.into_iter().filter_map(bar).collect()
     };
-    let panels = shown(study, found).into_iter().map(|(title, rows)| BarPanel {
-        rows: rows.iter().map(row).collect(),
-        title,
-        axis: DEV_AXIS.into(),
-        kind: String::new(),
-        references: Vec::new(),
-    });
-    let panels: Vec<BarPanel> = panels.collect();
-    let mut notes: Vec<Note> = vec![
-        "Mark and number: mean accuracy on words that train lacks, that have several tags there, and that have \
-         one. Thin line: 95 % Wilson interval at their number."
-            .into(),
-    ];
-    notes.extend(omitted(study, found).map(Note::Text));
+    let note = "Mark and number: mean accuracy on words that train lacks, that have several tags there, and that have \
+                one. Thin line: 95 % Wilson interval at their number.";
     Figure {
         path: "figures/familiarity.svg",
         title: dev_accuracy!(" by what train knows of a word"),
-        theme: Theme::Errors,
-        about:
-            "Three marks per policy: words that train lacks, words with several tags there, and words with \
-                one."
-                .into(),
-        chart: Chart::Bars(Bars {
-            lengths: Lengths::Groups,
-            names: panels.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),
-            panels,
-            interval: "95 % interval",
-            diamond: "",
-        }),
-        notes,
-        across: 2,
+        about: "Three marks per policy: words that train lacks, words with several tags there, and words with one."
+            .into(),
+        ..by_stratum(study, found, note, bars)
     }
 }
 
 /// Accuracy by length of sentence: a bar for each length per policy.
-pub(super) fn length(study: &Study, found: &WordErrors) -> Figure {
-    let bars = |group: &&GroupErrors| {
+pub(super) fn accuracy_by_length(study: &Study, found: &WordErrors) -> Figure {
+    let bars = |group: &GroupErrors| -> Vec<Bar> {
         let of_length = group.strata.iter().filter(|found| found.by == Strata::Length && found.words > 0);
         let bar = |found: &StratumErrors| {
             let shown = format!("{} words", found.name.replace('-', " to ").replace('+', " or more"));
-            Bar::new(shown, found.accuracy, found.interval.map(|ends| [ends.low, ends.high]))
+            Bar::of_share(shown, found.accuracy, found.interval)
         };
-        BarRow {
-            name: group.policy.clone(),
-            tone: Tone::Policy(study.place_of(&group.policy)),
-            bars: of_length.map(bar).collect(),
-        }
+        of_length.map(bar).collect()
     };
-    let panels = shown(study, found).into_iter().map(|(title, rows)| BarPanel {
-        rows: rows.iter().map(bars).collect(),
-        title,
-        axis: DEV_AXIS.into(),
-        kind: String::new(),
-        references: Vec::new(),
-    });
-    let panels: Vec<BarPanel> = panels.collect();
-    let mut notes: Vec<Note> = vec![
-        "Mark and number: mean accuracy on words of sentences with so many labelled words. Thin line: 95 % Wilson interval \
-         at their number."
-            .into(),
-    ];
-    notes.extend(omitted(study, found).map(Note::Text));
+    let note = "Mark and number: mean accuracy on words of sentences with so many labelled words. Thin line: 95 % \
+                Wilson interval at their number.";
     Figure {
         path: "figures/length.svg",
         title: dev_accuracy!(" by length of sentence"),
-        theme: Theme::Errors,
         about: "A mark for each length of sentence per policy, the shortest first.".into(),
-        chart: Chart::Bars(Bars {
-            lengths: Lengths::Groups,
-            names: panels.iter().flat_map(|panel| panel.rows.iter().map(|row| row.name.clone())).collect(),
-            panels,
-            interval: "95 % interval",
-            diamond: "",
-        }),
-        notes,
+        ..by_stratum(study, found, note, bars)
+    }
+}
+
+/// A figure of several bars per policy, without its name and title.
+fn by_stratum(
+    study: &Study,
+    found: &WordErrors,
+    note: &str,
+    bars: impl Fn(&GroupErrors) -> Vec<Bar>,
+) -> Figure {
+    let row = |group: &&GroupErrors| BarRow {
+        name: group.policy.clone(),
+        tone: Tone::Policy(study.place_of(&group.policy)),
+        bars: bars(group),
+    };
+    let shown = shown_groups(study, found).into_iter();
+    let panels = shown.map(|(title, rows)| BarPanel::new(title, DEV_AXIS, rows.iter().map(row).collect()));
+    let lengths = Lengths::Groups;
+    let bars = Bars { lengths, panels: panels.collect(), interval: "95 % interval", diamond: "" };
+    Figure {
+        path: "",
+        title: "",
+        theme: Theme::Errors,
+        about: String::new(),
+        chart: Chart::Bars(bars),
+        notes: [note.into()].into_iter().chain(omitted_note(study, found).map(Note::Text)).collect(),
         across: 2,
     }
 }
 
 /// How many rows figures omit.
-fn omitted(study: &Study, found: &WordErrors) -> Option<String> {
-    let shown: usize = shown(study, found).iter().map(|(_, rows)| rows.len()).sum();
+fn omitted_note(study: &Study, found: &WordErrors) -> Option<String> {
+    let shown: usize = shown_groups(study, found).iter().map(|(_, rows)| rows.len()).sum();
     let all = found.groups.iter().filter(|group| group.split == "dev").count();
     let units = units(study).many;
     (shown < all).then(|| {
@@ -162,11 +134,11 @@ fn omitted(study: &Study, found: &WordErrors) -> Option<String> {
     })
 }
 
-fn heat(title: &str, rows: &[&GroupErrors]) -> HeatPanel {
+fn heat_panel(title: &str, rows: &[&GroupErrors]) -> HeatPanel {
     let tags: Vec<&TagErrors> = rows[0].tags.iter().take(COLUMNS).collect();
     let field = |row: &GroupErrors, tag: &str| {
         let found = row.tags.iter().find(|other| other.tag == tag)?;
-        Some(HeatField { label: fixed(100.0 * found.f1.mean, 1), shade: shade(found.f1.mean) })
+        Some(HeatField { label: fixed(100.0 * found.f1.mean, 1), shade: shade_of_f1(found.f1.mean) })
     };
     let fields = |row: &GroupErrors| tags.iter().map(|tag| field(row, &tag.tag)).collect();
     HeatPanel {
@@ -178,7 +150,7 @@ fn heat(title: &str, rows: &[&GroupErrors]) -> HeatPanel {
 
 /// How dark a field is: the same step for the same factor of errors, from 0.1 % to half; never so dark
 /// that its number is hard to read.
-fn shade(f1: f64) -> f64 {
+fn shade_of_f1(f1: f64) -> f64 {
     let missing = (1.0 - f1).clamp(0.001, 0.5);
     0.02 + 0.63 * (missing / 0.001).ln() / 500_f64.ln()
 }

@@ -16,8 +16,7 @@ use crate::number::plural;
 use crate::page::{Page, PageFile};
 use crate::study::words::{SENTENCES, banner, units};
 use crate::study::{SPLITS, Stored, Study};
-use crate::table::PaperTable;
-use crate::topic::{Of, Place, Topic, TopicTable};
+use crate::topic::{Place, Topic, TopicTable};
 
 use counts::WordErrors;
 use part::SplitPart;
@@ -33,11 +32,11 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    /// Those of a study, as far as predictions were read.
+    /// Counts the errors of a study, as far as predictions were read.
     pub fn of(study: &Study, stored: &Stored<'_>) -> Self {
         let found = WordErrors::of(&study.cells, &study.groups, &stored.words);
         let without_words = stored.words.texts.iter().any(|text| !text.has_words);
-        let browser = browse::of(study, &stored.words);
+        let browser = browse::collect_sentences(study, &stored.words);
         Self { found, left_out: stored.left_out.clone(), without_words, browser }
     }
 }
@@ -61,16 +60,12 @@ impl Topic for Errors {
                 };
                 let stored = match study.cells.iter().any(|view| view.cell.settings.save.predictions) {
                     true => "The predictions are stored with each cell.",
-                    false => "No predictions are stored, since the plan says `save.predictions = false`.",
+                    false => "No predictions are stored, since the plan has `save.predictions = false`.",
                 };
                 let missing = format!(
                     "Not in this report: {missing}comparisons along settings that the plan does not vary. {stored}"
                 );
                 unread.into_iter().chain([missing]).collect::<Vec<String>>()
-            }),
-            Place::Link => page.items({
-                (!self.found.is_empty())
-                    .then_some("Which words are wrong, and where policies differ: [errors.md](errors.md).")
             }),
             _ => {}
         }
@@ -94,9 +89,9 @@ impl Topic for Errors {
         if self.found.groups.iter().any(|group| group.split == "dev") {
             let found = &self.found;
             vec![
-                figures::familiarity(study, found),
-                figures::length(study, found),
-                figures::tags(study, found),
+                figures::accuracy_by_familiarity(study, found),
+                figures::accuracy_by_length(study, found),
+                figures::f1_by_tag(study, found),
             ]
         } else {
             Vec::new()
@@ -104,26 +99,18 @@ impl Topic for Errors {
     }
 
     fn tables(&self, study: &Study) -> Vec<TopicTable> {
-        let tables = { if self.found.is_empty() { Vec::new() } else { files::all(study, &self.found) } };
-        let paper_tables: Vec<PaperTable> = {
-            let parts = study.langs().into_iter().flat_map(|lang| SPLITS.map(|split| (lang, split)));
-            let parts = parts.filter_map(|(lang, split)| SplitPart::of(study, &self.found, lang, split));
-            parts.flat_map(|part| part.paper_tables()).collect()
-        };
-        tables
-            .into_iter()
-            .map(TopicTable::Rows)
-            .chain(paper_tables.into_iter().map(TopicTable::Paper))
-            .collect()
+        if self.found.is_empty() {
+            return Vec::new();
+        }
+        let parts = study.langs().into_iter().flat_map(|lang| SPLITS.map(|split| (lang, split)));
+        let parts = parts.filter_map(|(lang, split)| SplitPart::of(study, &self.found, lang, split));
+        let paper = parts.flat_map(|part| part.paper_tables()).map(TopicTable::Paper);
+        files::build_tables(study, &self.found).into_iter().chain(paper).collect()
     }
 
-    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(_) => Fields::default(),
-            Of::Sweep => Fields::default()
-                .with_some("errors", &self.found.groups)
-                .with_some("differences", &self.found.versus),
-        }
+    fn facts(&self, _: &Study) -> Fields {
+        let fields = Fields::default().with_some("errors", &self.found.groups);
+        fields.with_some("differences", &self.found.versus)
     }
 }
 

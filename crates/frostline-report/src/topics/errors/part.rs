@@ -12,7 +12,7 @@ use crate::topics::errors::counts::{Confused, GroupErrors, Strata, StratumErrors
 use crate::topics::errors::examples;
 use crate::topics::errors::versus::Versus;
 
-/// The most tags that stand side by side.
+/// The most tags that are shown side by side.
 pub(super) const COLUMNS: usize = 18;
 
 /// Which groups have tables and rows of their own.
@@ -48,7 +48,7 @@ impl<'a> SplitPart<'a> {
         if self.groups.iter().any(|group| group.varies) {
             page.paragraph(
                 "Cells hold different words, or learned from different sentences. Counts of words below are \
-                 those of the first cell.",
+                 from the first cell.",
             );
         }
         page.section(3, "By what train knows of a word");
@@ -64,19 +64,15 @@ impl<'a> SplitPart<'a> {
         for group in self.shown() {
             let title = format!("{} on {}", group.policy, self.split);
             page.section(4, keys::title(self.study, title, &group.extras));
-            page.table(scores(group));
+            page.table(tag_table(group));
         }
     }
 
     /// F1 of each tag, and accuracies by what train knows of a word and by length, for LaTeX.
     pub fn paper_tables(&self) -> Vec<PaperTable> {
         let (lang, split) = (&*self.first.lang, self.split);
-        let name = |group: &&GroupErrors| {
-            let extras = group.extras.iter().map(String::as_str);
-            [group.policy.as_str()].into_iter().chain(extras).collect::<Vec<_>>().join("/")
-        };
-        let rows: Vec<[String; 2]> =
-            self.groups.iter().map(|group| [lang.to_string(), name(group)]).collect();
+        let name = |group: &&GroupErrors| [lang.to_string(), keys::path(&group.policy, &group.extras)];
+        let rows: Vec<[String; 2]> = self.groups.iter().map(name).collect();
         let keys = 1 + self.study.axes().len();
         let tags: Vec<&TagErrors> = self.first.tags.iter().take(COLUMNS).collect();
         let f1 = self
@@ -112,11 +108,7 @@ impl<'a> SplitPart<'a> {
 
     /// The first columns of a group's row.
     fn keyed(&self) -> Columns<'a, &'a GroupErrors> {
-        keys::frozen(
-            self.study,
-            |group: &&'a GroupErrors| group.policy.clone(),
-            |group: &&'a GroupErrors| &group.extras,
-        )
+        keys::of_rows(self.study)
     }
 
     /// The same of a row that is no policy's.
@@ -131,12 +123,12 @@ impl<'a> SplitPart<'a> {
     fn strata(&self, by: Strata) -> Table {
         let strata: Vec<&StratumErrors> = self.first.strata.iter().filter(|one| one.by == by).collect();
         let all = self.first.words;
-        let name = move |stratum: &&StratumErrors| heading(by, &stratum.name);
+        let name = move |stratum: &&StratumErrors| stratum_heading(by, &stratum.name);
         let words = self
             .unkeyed("words")
-            .column("All %", Quantity::Share(2), move |()| Value::Count(all))
+            .column("All %", Quantity::Share(2), move |()| all)
             .each(strata.clone(), name, Quantity::Share(2), move |(), stratum| {
-                format!("{} ({} %)", count(stratum.words), share(stratum.words, all))
+                format!("{} ({} %)", count(stratum.words), percent_of(stratum.words, all))
             })
             .column("Seeds", Quantity::Count, |()| NONE);
         let columns = self
@@ -155,7 +147,7 @@ impl<'a> SplitPart<'a> {
         let tags: Vec<&TagErrors> = self.first.tags.iter().take(COLUMNS).collect();
         let name = |tag: &&TagErrors| code(&tag.tag);
         let words = self.unkeyed("words").column("Macro F1", Quantity::Percent(2), |()| NONE);
-        let words = words.each(tags.clone(), name, Quantity::Share(2), |(), tag| Value::Count(tag.support));
+        let words = words.each(tags.clone(), name, Quantity::Share(2), |(), tag| tag.support);
         let find =
             |group: &&'a GroupErrors, tag: &TagErrors| group.tags.iter().find(|one| one.tag == tag.tag);
         let columns = self.keyed().column("Macro F1", Quantity::Percent(2), |group| group.macro_f1.mean);
@@ -188,48 +180,41 @@ impl<'a> SplitPart<'a> {
         }
         type PairRow<'a> = (&'a GroupErrors, &'a Confused);
         let rows = self.shown().flat_map(|group| group.confusions.iter().map(move |pair| (group, pair)));
-        let columns = keys::frozen(
-            self.study,
-            |row: &PairRow<'_>| row.0.policy.clone(),
-            |row: &PairRow<'_>| &row.0.extras,
-        )
-        .column("Gold", Quantity::Text, |row| code(&row.1.gold))
-        .column("Taken for", Quantity::Text, |(_, pair)| {
-            pair.predicted.as_ref().map_or("nothing".into(), |tag| code(tag))
-        })
-        .column("Words", Quantity::Count, |row| row.1.words)
-        .column("% of errors", Quantity::Share(1), |row| row.1.share_of_errors)
-        .column("All errors", Quantity::Count, |row| row.0.errors)
-        .column("Seeds", Quantity::Count, |row| row.0.cells);
+        let columns = keys::of_rows(self.study)
+            .column("Gold", Quantity::Text, |row: &PairRow<'_>| code(&row.1.gold))
+            .column("Taken for", Quantity::Text, |(_, pair)| {
+                pair.predicted.as_ref().map_or("nothing".into(), |tag| code(tag))
+            })
+            .column("Words", Quantity::Count, |row| row.1.words)
+            .column("% of errors", Quantity::Share(1), |row| row.1.share_of_errors)
+            .column("All errors", Quantity::Count, |row| row.0.errors)
+            .column("Seeds", Quantity::Count, |row| row.0.cells);
         page.table(columns.table(rows));
     }
 
-    /// Every cell beside the baseline of its seed, and sentences in which they differ.
+    /// Every cell compared with the baseline of its seed, and sentences in which they differ.
     fn differences(&self, page: &mut Page) {
         if self.versus.is_empty() {
             return;
         }
         page.section(3, "Where policies differ from none");
-        let columns =
-            keys::frozen(self.study, |one: &&'a Versus| one.policy.clone(), |one: &&'a Versus| &one.extras)
-                .column("Seed", Quantity::Count, |one| one.seed.to_string())
-                .column("Words", Quantity::Count, |one| one.other_words)
-                .column("%", Quantity::Count, |one| share(one.other_words, one.words))
-                .column("Sentences", Quantity::Count, |one| one.other_sentences)
-                .column("%", Quantity::Count, |one| share(one.other_sentences, one.sentences))
-                .column("Only none right", Quantity::Count, |one| one.only_none_right)
-                .column("Only this right", Quantity::Count, |one| one.only_this_right)
-                .column("Both wrong", Quantity::Count, |one| one.both_wrong)
-                .column("Verdict on the policy", Quantity::Text, |one| {
-                    let verdicts = &self.study.verdicts;
-                    verdicts
-                        .find(&one.lang, &one.policy, &one.extras, self.split)
-                        .map(|row| row.compared.words())
-                });
+        let columns = keys::of_rows(self.study)
+            .column("Seed", Quantity::Count, |one: &&'a Versus| one.seed.to_string())
+            .column("Words", Quantity::Count, |one| one.other_words)
+            .column("%", Quantity::Count, |one| percent_of(one.other_words, one.words))
+            .column("Sentences", Quantity::Count, |one| one.other_sentences)
+            .column("%", Quantity::Count, |one| percent_of(one.other_sentences, one.sentences))
+            .column("Only none right", Quantity::Count, |one| one.only_none_right)
+            .column("Only this right", Quantity::Count, |one| one.only_this_right)
+            .column("Both wrong", Quantity::Count, |one| one.both_wrong)
+            .column("Verdict on the policy", Quantity::Text, |one| {
+                let verdicts = &self.study.verdicts;
+                verdicts.get(one, self.split).map(|row| row.compared.words())
+            });
         page.table(columns.table(self.versus.iter().copied()));
         page.paragraph(
             "**Words** and **sentences** are those with another tag than from `none`. The **verdict** is over all \
-             seeds, that of `report.md`.",
+             seeds, as in `report.md`.",
         );
         let is_shown = |versus: &&Versus| {
             self.shown().any(|group| (&group.policy, &group.extras) == (&versus.policy, &versus.extras))
@@ -240,7 +225,7 @@ impl<'a> SplitPart<'a> {
 }
 
 /// Precision, recall and F1 of every tag.
-fn scores(group: &GroupErrors) -> Table {
+fn tag_table(group: &GroupErrors) -> Table {
     let is_other = group.policy != BASELINE;
     let gain = |gain: Option<MeanStd>| gain.filter(|_| is_other);
     let columns = Columns::default()
@@ -260,8 +245,8 @@ fn scores(group: &GroupErrors) -> Table {
     columns.table(&group.tags).with_rows(macros.table([()]))
 }
 
-/// A stratum's name as a table's head says it.
-fn heading(by: Strata, name: &str) -> String {
+/// A stratum's name in the head of a table.
+fn stratum_heading(by: Strata, name: &str) -> String {
     match (by, name) {
         (Strata::Length, _) => format!("{} words, %", name.replace('-', " to ").replace('+', " or more")),
         (Strata::Train, "known") => "Known %".into(),
@@ -271,6 +256,6 @@ fn heading(by: Strata, name: &str) -> String {
     }
 }
 
-fn share(part: u64, whole: u64) -> String {
+fn percent_of(part: u64, whole: u64) -> String {
     fixed(100.0 * part as f64 / whole.max(1) as f64, 1)
 }

@@ -1,9 +1,10 @@
-//! A cell beside the one of its seed in which everything learns, word by word, over the same words. No sentence of
-//! test is shown, so that nobody learns from test what to change.
+//! A cell compared with the cell of its seed in which everything learns, word by word, over the same words. No sentence of
+//! test is shown, so that test is not used to choose changes.
 
 use serde::Serialize;
 
-use crate::study::tagged::{LabelledWord, Said, SentenceSpan, Tag, Tagged};
+use crate::study::place::placed;
+use crate::study::tagged::{LabelledWord, PredictedTags, SentenceSpan, Tag, Tagged};
 use crate::study::{BASELINE, CellView, Group, SPLITS};
 
 /// The most sentences that are shown of two policies.
@@ -41,17 +42,19 @@ pub(crate) struct Versus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Example {
     pub id: String,
-    pub words: Vec<Shown>,
+    pub words: Vec<ShownWord>,
 }
 
 /// One of its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ShownWord {
     pub form: String,
     pub gold: String,
     /// The baseline's tag and the other policy's, where they differ; nothing where there is none.
     pub differs: Option<[Option<String>; 2]>,
 }
+
+placed!(struct Versus);
 
 impl Example {
     pub fn differing(&self) -> usize {
@@ -61,7 +64,7 @@ impl Example {
 
 /// Every cell that has such a twin, in the order of groups, dev before test. Sentences are shown for the
 /// first seed of a policy.
-pub(super) fn of(cells: &[CellView], groups: &[Group], read: &Tagged) -> Vec<Versus> {
+pub(super) fn compare_with_baseline(cells: &[CellView], groups: &[Group], read: &Tagged) -> Vec<Versus> {
     let mut all: Vec<Versus> = Vec::new();
     for group in groups.iter().filter(|group| group.policy != BASELINE) {
         for split in SPLITS {
@@ -80,13 +83,13 @@ pub(super) fn of(cells: &[CellView], groups: &[Group], read: &Tagged) -> Vec<Ver
     all
 }
 
-/// What a cell and its baseline said about the same words.
+/// The predictions of a cell and its baseline for the same words.
 fn pair<'a>(
     cells: &[CellView],
     view: &CellView,
     split: &'static str,
     read: &'a Tagged,
-) -> Option<(&'a Said, &'a Said)> {
+) -> Option<(&'a PredictedTags, &'a PredictedTags)> {
     let is_base = |other: &&CellView| other.cell.settings.policy == BASELINE && other.is_twin_of(view);
     let mine = read.get(&view.cell, split)?;
     let base = cells.iter().filter(is_base).find_map(|base| read.get(&base.cell, split))?;
@@ -98,7 +101,7 @@ impl Versus {
         cell: usize,
         view: &CellView,
         split: &'static str,
-        [base, mine]: [&Said; 2],
+        [base, mine]: [&PredictedTags; 2],
         read: &Tagged,
     ) -> Self {
         let text = &read.texts[mine.text];
@@ -134,7 +137,7 @@ impl Versus {
 }
 
 /// The sentences with the most words that differ; of equal ones the earlier.
-fn examples([base, mine]: [&Said; 2], read: &Tagged) -> Vec<Example> {
+fn examples([base, mine]: [&PredictedTags; 2], read: &Tagged) -> Vec<Example> {
     let text = &read.texts[mine.text];
     let differs = |at: usize| base.predicted[at] != mine.predicted[at];
     let mut ranked: Vec<_> = text
@@ -145,7 +148,7 @@ fn examples([base, mine]: [&Said; 2], read: &Tagged) -> Vec<Example> {
     ranked.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
     ranked.truncate(EXAMPLES);
     let name = |tag: Tag| read.tags[usize::from(tag)].clone();
-    let shown = |at: usize| Shown {
+    let shown = |at: usize| ShownWord {
         form: text.words[at].form.clone(),
         gold: name(text.words[at].gold),
         differs: differs(at).then(|| [base, mine].map(|said| said.predicted[at].map(name))),

@@ -1,4 +1,4 @@
-//! Published figures beside the end of cells with the same policy.
+//! Published figures compared with the end of cells with the same policy.
 
 use frostline_record::{Counted, PublishedRun, Reference, ReferenceData};
 use frostline_score::MeanStd;
@@ -9,11 +9,11 @@ use crate::page::Page;
 use crate::study::epochs::EpochStats;
 use crate::study::groups::Times;
 use crate::study::turns::saving;
-use crate::study::words::dev_accuracy;
 use crate::study::{BASELINE, Group, Study};
 use crate::table::{Columns, Quantity, Value};
+use crate::topics::convergence::EpochFact;
 use crate::topics::reference::differences;
-use crate::topics::reference::whose::{defined, labels_the_same, no_match, opening};
+use crate::topics::reference::whose::{defined, epoch_tables, labels_the_same, no_match, opening};
 
 /// A group, and the published run that it is compared with.
 type Compared<'a> = (&'a Group, &'a PublishedRun);
@@ -25,7 +25,7 @@ pub(super) fn compare(study: &Study, reference: &Reference, page: &mut Page) {
         .into_iter()
         .filter(|lang| {
             reference.lang.get(*lang).is_some_and(|data| {
-                labels_the_same(study, data, lang) && !matches(study, data, lang).is_empty()
+                labels_the_same(study, data, lang) && !matching_groups(study, data, lang).is_empty()
             })
         })
         .collect();
@@ -35,12 +35,12 @@ pub(super) fn compare(study: &Study, reference: &Reference, page: &mut Page) {
     opening(reference, page);
     differences::list(study, reference, &langs, page);
     for lang in langs {
-        language(study, reference, lang, page);
+        describe_language(study, reference, lang, page);
     }
 }
 
 /// Groups with a result whose policy the reference has too.
-fn matches<'a>(study: &'a Study, data: &'a ReferenceData, lang: &'a str) -> Vec<Compared<'a>> {
+fn matching_groups<'a>(study: &'a Study, data: &'a ReferenceData, lang: &'a str) -> Vec<Compared<'a>> {
     let found = study.groups_of(lang).filter_map(|group| {
         let run = group.all_names().find_map(|name| data.policy.get(name))?;
         group.dev.as_ref().map(|_| (group, run))
@@ -48,18 +48,18 @@ fn matches<'a>(study: &'a Study, data: &'a ReferenceData, lang: &'a str) -> Vec<
     found.collect()
 }
 
-fn keyed<'a>(study: &Study) -> Columns<'a, Compared<'a>> {
+fn key_columns<'a>(study: &Study) -> Columns<'a, Compared<'a>> {
     keys::frozen(study, |row: &Compared<'a>| row.0.names(), |row: &Compared<'a>| &row.0.extras)
 }
 
-fn language(study: &Study, reference: &Reference, lang: &str, page: &mut Page) {
+fn describe_language(study: &Study, reference: &Reference, lang: &str, page: &mut Page) {
     let data = &reference.lang[lang];
-    let rows = matches(study, data, lang);
+    let rows = matching_groups(study, data, lang);
     page.section(2, study.lang_title(lang));
-    page.table(accuracies(study, reference).table(rows.iter().copied()));
+    page.table(accuracy_columns(study, reference).table(rows.iter().copied()));
     defined(reference, "dev_accuracy", page);
-    page.table(costs(study, reference, data).table(rows.iter().copied()));
-    epochs(study, reference, &rows, page);
+    page.table(cost_columns(study, reference, data).table(rows.iter().copied()));
+    add_epochs(study, reference, &rows, page);
 }
 
 /// The accuracy of ours that counts what the reference counts.
@@ -70,10 +70,10 @@ fn ours_of(reference: &Reference, all: MeanStd, at_label_positions: MeanStd) -> 
     }
 }
 
-fn accuracies<'a>(study: &Study, reference: &'a Reference) -> Columns<'a, Compared<'a>> {
+fn accuracy_columns<'a>(study: &Study, reference: &'a Reference) -> Columns<'a, Compared<'a>> {
     let ours =
         |group: &Group| group.dev.as_ref().map(|dev| ours_of(reference, dev.accuracy, dev.study_accuracy));
-    keyed(study)
+    key_columns(study)
         .optional(capital(&reference.name), Quantity::Percent(2), |row| row.1.dev_accuracy.last().copied())
         .column("Ours", Quantity::Percent(2), move |row| ours(row.0))
         .column(format!("Ours − {}", reference.name), Quantity::Points(2), move |(group, run)| {
@@ -82,7 +82,7 @@ fn accuracies<'a>(study: &Study, reference: &'a Reference) -> Columns<'a, Compar
         .column("Our seeds", Quantity::Count, |row| row.0.seeds_done)
 }
 
-fn costs<'a>(
+fn cost_columns<'a>(
     study: &'a Study,
     reference: &'a Reference,
     data: &'a ReferenceData,
@@ -92,7 +92,7 @@ fn costs<'a>(
     let base = data.policy.get(BASELINE).and_then(|base| base.train_s);
     let times = |group: &Group, get: fn(&Times) -> f64| group.times.as_ref().map(get);
     let parameters = |group: &'a Group| group.parameters.as_ref();
-    keyed(study)
+    key_columns(study)
         .optional(theirs("steps"), Quantity::Count, |row| row.1.steps)
         .column("Ours: steps", Quantity::Count, |row| row.0.steps)
         .optional(theirs("trainable"), Quantity::Count, |row| row.1.trainable)
@@ -114,45 +114,25 @@ fn costs<'a>(
 }
 
 /// Accuracy and losses per epoch, the reference's row above ours.
-fn epochs(study: &Study, reference: &Reference, pairs: &[Compared<'_>], page: &mut Page) {
-    type PublishedList = fn(&PublishedRun) -> &[f64];
-    type OfEpoch<'a> = &'a dyn Fn(&EpochStats) -> MeanStd;
+fn add_epochs(study: &Study, reference: &Reference, pairs: &[Compared<'_>], page: &mut Page) {
     type EpochsOfPair<'a> = (Compared<'a>, bool);
-    let accuracy = |row: &EpochStats| ours_of(reference, row.dev_accuracy, row.dev_study_accuracy);
-    let dev_loss = |row: &EpochStats| row.dev_loss_nats;
-    let train_loss = |row: &EpochStats| row.train_loss_nats;
-    let tables: [(&str, Quantity, PublishedList, OfEpoch<'_>); 3] = [
-        (dev_accuracy!(" % after each epoch"), Quantity::Share(2), |run| &run.dev_accuracy, &accuracy),
-        ("Dev loss after each epoch, nats", Quantity::Number(4, ""), |run| &run.dev_loss_nats, &dev_loss),
-        ("Train loss of each epoch, nats", Quantity::Number(4, ""), |run| &run.train_loss_nats, &train_loss),
-    ];
-    for (title, unit, theirs, ours) in tables {
-        if pairs.iter().all(|(_, run)| theirs(run).is_empty()) {
-            continue;
+    type EpochsRow<'a> = (EpochsOfPair<'a>, Vec<Value>);
+    let columns = || {
+        keys::of_rows(study).column("Whose", Quantity::Text, |row: &EpochsRow<'_>| {
+            if row.0.1 { "ours" } else { reference.name.as_str() }
+        })
+    };
+    let rows: Vec<EpochsOfPair<'_>> = pairs.iter().flat_map(|pair| [(*pair, false), (*pair, true)]).collect();
+    let values = |fact: &EpochFact, ((group, run), is_ours): &EpochsOfPair<'_>| -> Vec<Value> {
+        let ours = |row: &EpochStats| match reference.counts {
+            Counted::LabelPositions if fact.is_accuracy() => Some(row.dev_study_accuracy),
+            _ => (fact.ours)(row),
+        };
+        match is_ours {
+            true => group.epochs.iter().map(|row| ours(row).into()).collect(),
+            false => (fact.published)(run).iter().map(|value| (*value).into()).collect(),
         }
-        page.section(3, title);
-        let longest = pairs.iter().flat_map(|(group, run)| [group.epochs.len(), theirs(run).len()]).max();
-        let columns = keys::frozen(
-            study,
-            |row: &EpochsOfPair<'_>| row.0.0.policy.clone(),
-            |row: &EpochsOfPair<'_>| &row.0.0.extras,
-        )
-        .column("Whose", Quantity::Text, |row| if row.1 { "ours" } else { reference.name.as_str() })
-        .each(
-            0..longest.unwrap_or(0),
-            |at| (at + 1).to_string(),
-            unit,
-            |((group, run), is_ours), at| {
-                if *is_ours {
-                    Value::from(group.epochs.get(*at).map(ours))
-                } else {
-                    theirs(run).get(*at).copied().into()
-                }
-            },
-        );
-        page.table(columns.table(pairs.iter().flat_map(|pair| [(*pair, false), (*pair, true)])));
-        if title.starts_with("Train loss") {
-            defined(reference, "train_loss_nats", page);
-        }
-    }
+    };
+    let published: Vec<&PublishedRun> = pairs.iter().map(|(_, run)| *run).collect();
+    epoch_tables(study, reference, &published, &rows, columns, values, page);
 }

@@ -1,4 +1,4 @@
-//! The list of what this sweep did otherwise than the study whose figures stand beside its own: each setting that
+//! The differences between this sweep and the study that it is compared with: each setting that
 //! differs is named, with both values.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::study::{CellView, Study, distinct};
 /// What this sweep did otherwise, from the settings of the cells that are compared.
 pub(super) fn list(study: &Study, reference: &Reference, langs: &[&str], page: &mut Page) {
     let name = &reference.name;
-    let mut found = treebanks(study, reference, langs);
+    let mut found = different_treebanks(study, reference, langs);
     let cells = study.cells.iter().map(|view| &view.cell.settings);
     let cells: Vec<&Settings> = cells.filter(|s| langs.contains(&s.lang.as_str())).collect();
     if reference.unlisted == Unlisted::Defaults {
@@ -24,8 +24,8 @@ pub(super) fn list(study: &Study, reference: &Reference, langs: &[&str], page: &
             found.push(format!("stages: {name} 1, here {}", stages.join(" or ")));
         }
     }
-    found.extend(settings(reference, &cells));
-    found.extend(sizes(study, reference, langs));
+    found.extend(different_settings(reference, &cells));
+    found.extend(different_sizes(study, reference, langs));
     page.section(2, format!("What is different from the {name}"));
     if !found.is_empty() {
         page.paragraph("These are set differently here, so the numbers are not expected to agree:");
@@ -33,7 +33,7 @@ pub(super) fn list(study: &Study, reference: &Reference, langs: &[&str], page: &
     } else if reference.unlisted == Unlisted::Defaults {
         page.paragraph(format!(
             "No setting differs. What remains: seeds{}, the machine, the libraries, and the order of random draws.",
-            beyond(&reference.seeds)
+            beyond_seeds(&reference.seeds)
         ));
     } else {
         page.paragraph(format!("As far as the {name} states its settings, they are the same here."));
@@ -49,14 +49,14 @@ pub(super) fn list(study: &Study, reference: &Reference, langs: &[&str], page: &
     }
 }
 
-/// ` beyond 42`; nothing where the reference does not say.
-fn beyond(seeds: &[u64]) -> String {
+/// ` beyond 42`; nothing if the reference names no seeds.
+fn beyond_seeds(seeds: &[u64]) -> String {
     let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
     if seeds.is_empty() { String::new() } else { format!(" beyond {}", listed(&seeds)) }
 }
 
 /// Datasets that lie elsewhere than under the reference's name.
-fn treebanks(study: &Study, reference: &Reference, langs: &[&str]) -> Vec<String> {
+fn different_treebanks(study: &Study, reference: &Reference, langs: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for lang in langs {
         let place = study.sweep.plan.treebanks.get(*lang).map_or("", String::as_str);
@@ -69,13 +69,14 @@ fn treebanks(study: &Study, reference: &Reference, langs: &[&str]) -> Vec<String
 }
 
 /// Settings, each stage's as it is used.
-fn settings(reference: &Reference, cells: &[&Settings]) -> Vec<String> {
+fn different_settings(reference: &Reference, cells: &[&Settings]) -> Vec<String> {
     let in_stages = |settings: &&Settings| settings.in_stages().unwrap_or_default();
     let cells: Vec<Settings> = cells.iter().flat_map(in_stages).map(|(_, settings)| settings).collect();
     let theirs = reference.as_settings().unwrap_or_default();
     let listed = reference.listed();
-    let is_said =
-        |path: &str| reference.unlisted == Unlisted::Defaults || listed.iter().any(|said| within(said, path));
+    let is_said = |path: &str| {
+        reference.unlisted == Unlisted::Defaults || listed.iter().any(|said| is_within(said, path))
+    };
     let mut known: Vec<&str> = APART.to_vec();
     let mut found = Vec::new();
     let mut compare = |name: String, ours: Vec<String>, theirs: String| {
@@ -89,17 +90,17 @@ fn settings(reference: &Reference, cells: &[&Settings]) -> Vec<String> {
             compare((*name).into(), distinct(cells.iter().map(get)), get(&theirs));
         }
     }
-    let all: Vec<BTreeMap<String, String>> = cells.iter().map(paths).collect();
-    for (path, theirs) in paths(&theirs) {
-        if is_said(&path) && !known.iter().any(|known| within(&path, known)) {
+    let all: Vec<BTreeMap<String, String>> = cells.iter().map(settings_by_path).collect();
+    for (path, theirs) in settings_by_path(&theirs) {
+        if is_said(&path) && !known.iter().any(|known| is_within(&path, known)) {
             compare(format!("`{path}`"), distinct(all.iter().map(|paths| paths[&path].clone())), theirs);
         }
     }
     found
 }
 
-/// How many sentences were learned from and scored on test, where the reference says it.
-fn sizes(study: &Study, reference: &Reference, langs: &[&str]) -> Vec<String> {
+/// How many sentences were learned from and scored on test, if the reference has these numbers.
+fn different_sizes(study: &Study, reference: &Reference, langs: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for lang in langs {
         let data = &reference.lang[*lang];
@@ -124,10 +125,10 @@ fn sizes(study: &Study, reference: &Reference, langs: &[&str]) -> Vec<String> {
 }
 
 /// A setting or a table of settings, its name in words, and how its value reads.
-type Fact = (&'static str, &'static str, fn(&Settings) -> String);
+type NamedSetting = (&'static str, &'static str, fn(&Settings) -> String);
 
 /// The settings that people know by name; [`settings`] compares the others too.
-const FACTS: &[Fact] = &[
+const FACTS: &[NamedSetting] = &[
     ("encoder.name", "encoder", |s| s.encoder.name.clone()),
     ("encoder.init", "encoder's start", |s| match s.encoder.init {
         Init::Pretrained => "pretrained".into(),
@@ -164,7 +165,9 @@ const FACTS: &[Fact] = &[
     ("optimizer.clip_norm", "gradient clipping", |s| s.optimizer.clip_norm.to_string()),
     ("schedule.kind", "schedule", |s| format!("{:?}", s.schedule.kind).to_lowercase()),
     ("schedule.warmup", "warm-up", |s| s.schedule.warmup.to_string()),
-    ("tasks", "tasks", |s| s.tasks.iter().map(|(name, of)| task(s, name, of)).collect::<Vec<_>>().join(", ")),
+    ("tasks", "tasks", |s| {
+        s.tasks.iter().map(|(name, of)| describe_task(s, name, of)).collect::<Vec<_>>().join(", ")
+    }),
     ("train.mixing", "mixing of tasks", |s| match (s.tasks.len(), s.train.mixing) {
         (1, _) => "none".into(),
         (_, Mixing::Temperature) => format!("temperature {}", s.train.temperature),
@@ -180,8 +183,8 @@ const FACTS: &[Fact] = &[
     }),
 ];
 
-/// Settings that tell nothing of how a published cell was trained: those that tell the page's rows apart, those of
-/// what is looked at, refused and kept, those that only some policies read, and those that stand in a line above
+/// Settings that are irrelevant to how a published cell was trained: settings that distinguish the page's rows, settings of
+/// what is evaluated, refused and saved, settings that only some policies read, and settings listed in a line above
 /// with another.
 const APART: &[&str] = &[
     "lang",
@@ -201,12 +204,12 @@ const APART: &[&str] = &[
 ];
 
 /// Whether a setting is this one, or one of this table.
-fn within(path: &str, known: &str) -> bool {
+fn is_within(path: &str, known: &str) -> bool {
     path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Each setting by its dotted path.
-fn paths(settings: &Settings) -> BTreeMap<String, String> {
+fn settings_by_path(settings: &Settings) -> BTreeMap<String, String> {
     fn add(path: &str, value: &Value, all: &mut BTreeMap<String, String>) {
         match value {
             Value::Object(table) => {
@@ -226,7 +229,7 @@ fn paths(settings: &Settings) -> BTreeMap<String, String> {
 }
 
 /// A task's name, with what makes it another than the study's.
-fn task(settings: &Settings, name: &str, task: &TaskSettings) -> String {
+fn describe_task(settings: &Settings, name: &str, task: &TaskSettings) -> String {
     let own = settings.lang == settings.dataset_of(task);
     let task = if own { TaskSettings { data: String::new(), ..task.clone() } } else { task.clone() };
     let [ours, studys] = [task, TaskSettings::default()].map(|task| {
@@ -248,16 +251,16 @@ mod tests {
 
     #[test]
     fn every_setting_has_a_path() {
-        let all = paths(&Settings::default());
+        let all = settings_by_path(&Settings::default());
         assert_eq!(all["optimizer.beta2"], "0.999");
         assert_eq!(all["data.sample"], "0");
-        assert!(within("optimizer.beta2", "optimizer") && !within("evaluation", "eval"));
+        assert!(is_within("optimizer.beta2", "optimizer") && !is_within("evaluation", "eval"));
     }
 
     #[test]
     fn a_task_is_named_with_what_is_not_the_studys() {
         let mut settings = Settings { lang: "pcm".parse().expect("a name"), ..Settings::default() };
-        let told = |settings: &Settings, of: TaskSettings| task(settings, "x", &of);
+        let told = |settings: &Settings, of: TaskSettings| describe_task(settings, "x", &of);
         let of = |data: &str, shares: &str| TaskSettings {
             data: data.into(),
             shares: shares.into(),

@@ -1,4 +1,4 @@
-//! `published.md`: the published figures that the plan names, beside what this sweep found. There is no comparison
+//! `published.md`: the published figures that the plan names, compared with this sweep. There is no comparison
 //! where it would mislead: made-up data has none, every setting that differs from the reference's is named, and
 //! other tasks than its own are not compared.
 
@@ -14,7 +14,7 @@ use crate::page::{Block, Page, PageFile};
 use crate::study::words::banner;
 use crate::study::{Stored, Study};
 use crate::table::PaperTable;
-use crate::topic::{Of, Topic, TopicTable};
+use crate::topic::{Topic, TopicTable};
 use crate::topics::sentences::counts::{self, SentenceStats};
 
 /// Published figures.
@@ -34,54 +34,41 @@ impl Published {
 impl Topic for Published {
     fn pages(&self, study: &Study) -> Vec<PageFile<'_>> {
         let mut page = Page::default();
-        page.section(1, format!("Published beside ours: {}", study.sweep.plan.name));
+        page.section(1, format!("Published figures and ours: {}", study.sweep.plan.name));
         banner(study, &mut page);
         self.compare(study, &mut page);
-        let about = "published figures beside these.".into();
+        let about = "published figures compared with these.".into();
         vec![PageFile { path: "published.md", about, page, browser: None }]
     }
 
     fn tables(&self, study: &Study) -> Vec<TopicTable> {
-        let paper_tables = {
-            let mut page = Page::default();
-            self.compare(study, &mut page);
-            let (mut place, mut title) = (String::new(), String::new());
-            let mut tables: Vec<PaperTable> = Vec::new();
-            for block in page.blocks {
-                match block {
-                    Block::Heading(..=2, text) => (place, title) = (text, String::new()),
-                    Block::Heading(_, text) => title = text,
-                    Block::Table(table) => {
-                        let first = format!("reference-{}-", place.split(" (").next().unwrap_or_default());
-                        let number = 1 + tables.iter().filter(|table| table.name.starts_with(&first)).count();
-                        let parts = ["Published figures beside ours", &place, &title];
-                        let caption =
-                            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
-                        let name = format!("{first}{number}");
-                        let lang = place.split(" (").next().unwrap_or_default();
-                        let table = PaperTable::new(name, caption + ".", table);
-                        let of = title.split(',').next().unwrap_or_default().replace(" %", "");
-                        let of = of.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
-                        let prefix =
-                            if of.is_empty() { "reference-".into() } else { format!("reference-{of}-") };
-                        tables.push(table.named_by_row(lang, prefix));
-                    }
-                    _ => {}
+        let mut page = Page::default();
+        self.compare(study, &mut page);
+        let (mut place, mut title) = (String::new(), String::new());
+        let mut tables: Vec<PaperTable> = Vec::new();
+        for block in page.blocks {
+            match block {
+                Block::Heading(..=2, text) => (place, title) = (text, String::new()),
+                Block::Heading(_, text) => title = text,
+                Block::Table(table) => {
+                    let lang = place.split(" (").next().unwrap_or_default();
+                    let first = format!("reference-{lang}-");
+                    let number = 1 + tables.iter().filter(|table| table.name.starts_with(&first)).count();
+                    let parts = ["Published figures and ours", &place, &title];
+                    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+                    let table = PaperTable::new(format!("{first}{number}"), parts.join(": ") + ".", table);
+                    let of = title.split(',').next().unwrap_or_default().replace(" %", "").to_lowercase();
+                    let prefix = ["reference"].into_iter().chain(of.split_whitespace()).collect::<Vec<_>>();
+                    tables.push(table.named_by_row(lang, prefix.join("-") + "-"));
                 }
+                _ => {}
             }
-            tables
-        };
-        paper_tables.into_iter().map(TopicTable::Paper).collect()
+        }
+        tables.into_iter().map(TopicTable::Paper).collect()
     }
 
-    fn facts(&self, study: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(_) => Fields::default(),
-            Of::Sweep => match &study.sweep.reference {
-                Some(reference) => Fields::default().with("reference", reference),
-                None => Fields::default(),
-            },
-        }
+    fn facts(&self, study: &Study) -> Fields {
+        Fields::default().with_known("reference", study.sweep.reference.as_ref())
     }
 }
 
@@ -91,7 +78,7 @@ impl Published {
             page.paragraph(
                 "There is no comparison here. The languages of this sweep carry the short names \
                  of real ones, but their sentences come from a program. A published accuracy on \
-                 real text beside an accuracy on made-up text would mean nothing.",
+                 real text cannot be compared with an accuracy on made-up text.",
             );
             page.paragraph(
                 "Run a plan on the real treebanks to see this page filled: \
@@ -101,7 +88,7 @@ impl Published {
         }
         let Some(reference) = &study.sweep.reference else {
             page.paragraph(
-                "There is no comparison here: the plan names no published figures. A plan sets them beside its own \
+                "There is no comparison here: the plan names no published figures. A plan compares its own with them \
                  with `reference = \"FILE\"`; `configs/references/` holds some.",
             );
             return;

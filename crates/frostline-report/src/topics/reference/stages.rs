@@ -1,4 +1,4 @@
-//! Published figures beside the stages of this sweep that had the same policy. Runs are paired by what learned
+//! Published figures compared with the stages of this sweep that had the same policy. Runs are paired by what learned
 //! alone.
 
 use frostline_record::{PublishedRun, Reference};
@@ -9,14 +9,14 @@ use crate::page::Page;
 use crate::page::code;
 use crate::study::epochs::EpochStats;
 use crate::study::stages::{StageStats, TaskStats, score_at, value};
-use crate::study::words::dev_accuracy;
-use crate::study::{BASELINE, CellView, Group, Study};
+use crate::study::{BASELINE, CellView, Group, Placed, Study};
 use crate::table::{Columns, Quantity, Table, Value};
+use crate::topics::convergence::EpochFact;
 use crate::topics::reference::differences;
-use crate::topics::reference::whose::{defined, labels_the_same, no_match, opening};
+use crate::topics::reference::whose::{defined, epoch_tables, labels_the_same, no_match, opening};
 use crate::topics::sentences::counts::SentenceStats;
 
-/// A published run with ours beside it.
+/// A published run with our runs.
 struct Pairing<'a> {
     name: &'a str,
     policy: &'a str,
@@ -62,14 +62,14 @@ pub(super) fn compare(
     opening(reference, page);
     differences::list(study, reference, &langs, page);
     page.section(2, "Test and dev");
-    page.table(results(reference, &pairings));
+    page.table(results_table(reference, &pairings));
     let unread = if predictions_read { "" } else { " It needs the stored predictions, which were not read." };
     if let Some(words) = reference.defined.get("test_f1") {
         page.paragraph(format!("{}{unread}", words.trim()));
     }
-    improvement(study, reference, &pairings, page);
-    epochs(reference, &pairings, page);
-    confusions(reference, &pairings, page);
+    describe_improvement(study, reference, &pairings, page);
+    add_epochs(study, reference, &pairings, page);
+    add_confusions(reference, &pairings, page);
 }
 
 fn runs_with<'a>(
@@ -95,7 +95,7 @@ fn runs_with<'a>(
             stage,
             task,
             found: found.iter().find(|found| {
-                (&found.lang, &found.policy, &found.extras) == (&group.lang, &group.policy, &group.extras)
+                found.place() == group.place()
                     && (&found.stage, &found.task, found.split) == (&stage.name, &task.task, "test")
             }),
         })
@@ -153,11 +153,11 @@ impl Ours<'_> {
     }
 }
 
-fn results(reference: &Reference, pairings: &[Pairing<'_>]) -> Table {
-    type ResultRow<'a> = (&'a Pairing<'a>, &'a Ours<'a>);
+fn results_table(reference: &Reference, pairings: &[Pairing<'_>]) -> Table {
+    type ComparedRun<'a> = (&'a Pairing<'a>, &'a Ours<'a>);
     let study = capital(&reference.name);
     let columns = Columns::default()
-        .column("Learned", Quantity::Text, |row: &ResultRow<'_>| row.0.name)
+        .column("Learned", Quantity::Text, |row: &ComparedRun<'_>| row.0.name)
         .column("Ours", Quantity::Text, |row| row.1.name())
         .optional(format!("{study}: test accuracy"), Quantity::Percent(2), |row| row.0.theirs.test_accuracy)
         .column("Ours: test accuracy", Quantity::Percent(2), |row| row.1.test_accuracy())
@@ -179,7 +179,7 @@ fn results(reference: &Reference, pairings: &[Pairing<'_>]) -> Table {
 }
 
 /// From the head alone to everything, in points and as a share, where both were published.
-fn improvement(study: &Study, reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
+fn describe_improvement(study: &Study, reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
     let of = |policy: &str| pairings.iter().find(|pairing| pairing.policy == policy);
     let (Some(head), Some(full)) = (of("head-only"), of(BASELINE)) else { return };
     let tests = head.theirs.test_accuracy.zip(full.theirs.test_accuracy);
@@ -209,64 +209,34 @@ fn improvement(study: &Study, reference: &Reference, pairings: &[Pairing<'_>], p
     }
 }
 
-fn epochs(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
-    type Theirs = fn(&PublishedRun) -> &[f64];
-    type Mine = fn(&EpochStats) -> Option<MeanStd>;
-    /// What was learned, whose run it is, and a value per epoch.
-    type EpochsOfRun = (String, String, Vec<Value>);
-    let tables: [(&str, Quantity, Theirs, Mine); 4] = [
-        (
-            dev_accuracy!(" % after each epoch"),
-            Quantity::Share(2),
-            |run| &run.dev_accuracy,
-            |row| Some(row.dev_accuracy),
-        ),
-        (
-            "Dev F1 % of the positive label after each epoch",
-            Quantity::Share(2),
-            |run| &run.dev_f1,
-            |row| row.dev_positive_f1,
-        ),
-        (
-            "Dev loss after each epoch, nats",
-            Quantity::Number(4, ""),
-            |run| &run.dev_loss_nats,
-            |r| Some(r.dev_loss_nats),
-        ),
-        (
-            "Train loss of each epoch, nats",
-            Quantity::Number(4, ""),
-            |r| &r.train_loss_nats,
-            |r| Some(r.train_loss_nats),
-        ),
-    ];
-    for (title, unit, theirs, mine) in tables {
-        if pairings.iter().all(|pairing| theirs(pairing.theirs).is_empty()) {
-            continue;
+fn add_epochs(study: &Study, reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
+    /// A pairing, and its run of ours; none is the published one.
+    type EpochsOfRun<'a> = (&'a Pairing<'a>, Option<&'a Ours<'a>>);
+    type RunEpochs<'a> = (EpochsOfRun<'a>, Vec<Value>);
+    let rows: Vec<EpochsOfRun<'_>> = pairings
+        .iter()
+        .flat_map(|pairing| {
+            [None].into_iter().chain(pairing.ours.iter().map(Some)).map(move |run| (pairing, run))
+        })
+        .collect();
+    let columns = || {
+        Columns::default().column("Learned", Quantity::Text, |row: &RunEpochs<'_>| row.0.0.name).column(
+            "Whose",
+            Quantity::Text,
+            |row| row.0.1.map_or_else(|| reference.name.clone(), Ours::name),
+        )
+    };
+    let values = |fact: &EpochFact, (pairing, run): &EpochsOfRun<'_>| -> Vec<Value> {
+        match run {
+            Some(run) => run.epochs().map(|row| (fact.ours)(row).into()).collect(),
+            None => (fact.published)(pairing.theirs).iter().map(|value| (*value).into()).collect(),
         }
-        page.section(3, title);
-        let mut rows: Vec<EpochsOfRun> = Vec::new();
-        for Pairing { name, theirs: run, ours, .. } in pairings {
-            let published = theirs(run).iter().map(|&value| value.into()).collect();
-            rows.push(((*name).into(), reference.name.clone(), published));
-            for run in ours {
-                let values = run.epochs().map(|row| mine(row).into()).collect();
-                rows.push(((*name).into(), run.name(), values));
-            }
-        }
-        let longest = rows.iter().map(|row| row.2.len()).max().unwrap_or(0);
-        let columns = Columns::default()
-            .column("Learned", Quantity::Text, |row: &EpochsOfRun| row.0.clone())
-            .column("Whose", Quantity::Text, |row| row.1.clone())
-            .each(0..longest, |at| (at + 1).to_string(), unit, |row, at| row.2.get(*at).cloned());
-        page.table(columns.table(rows));
-        if title.starts_with("Dev F1") {
-            defined(reference, "dev_f1", page);
-        }
-    }
+    };
+    let published: Vec<&PublishedRun> = pairings.iter().map(|pairing| pairing.theirs).collect();
+    epoch_tables(study, reference, &published, &rows, columns, values, page);
 }
 
-fn confusions(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
+fn add_confusions(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
     if pairings.iter().all(|pairing| pairing.theirs.confusion.is_empty()) {
         return;
     }
@@ -278,18 +248,18 @@ fn confusions(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) 
             ..Confusion::new(theirs.labels.iter().map(String::as_str))
         };
         page.section(3, format!("{name}: {}", reference.name));
-        page.table(matrix(&counts));
+        page.table(confusion_table(&counts));
         for run in ours {
             let Some(found) = run.found else { continue };
             let sum =
                 if found.cells > 1 { format!(", summed over {} seeds", found.cells) } else { String::new() };
             page.section(3, format!("{name}: ours, {}{sum}", run.name()));
-            page.table(matrix(&found.confusion));
+            page.table(confusion_table(&found.confusion));
         }
     }
 }
 
-fn matrix(counts: &Confusion) -> Table {
+fn confusion_table(counts: &Confusion) -> Table {
     let label = |at: usize| code(&counts.tags[at]);
     let columns = Columns::default().column("", Quantity::Text, |gold: &usize| label(*gold)).each(
         0..counts.tags.len(),

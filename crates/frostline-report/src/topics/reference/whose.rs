@@ -1,18 +1,20 @@
-//! Whose figures a page compares with, and what can be compared at all.
+//! The source of published figures, and whether they can be compared with a study.
 
-use frostline_record::{Reference, ReferenceData};
+use frostline_record::{PublishedRun, Reference, ReferenceData};
 
 use crate::number::listed;
 use crate::page::Page;
 use crate::study::{Study, distinct};
+use crate::table::{Columns, Value};
+use crate::topics::convergence::{EPOCH_FACTS, EpochFact};
 
-/// What the page says first: whose figures these are.
+/// Opens the page with the source of the figures.
 pub(super) fn opening(reference: &Reference, page: &mut Page) {
     page.paragraph(format!("Published figures: {}", reference.citation));
     page.paragraph(reference.about.trim());
 }
 
-/// That nothing can be compared, and what could be.
+/// Explains that nothing can be compared, and what could be.
 pub(super) fn no_match(reference: &Reference, why: &str, page: &mut Page) {
     let quoted =
         |names: Vec<&String>| listed(&names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>());
@@ -25,10 +27,37 @@ pub(super) fn no_match(reference: &Reference, why: &str, page: &mut Page) {
     page.paragraph(format!("Published figures: {}", reference.citation));
 }
 
-/// What a reference says of a kind of figure, as a paragraph; nothing where it says nothing.
+/// Adds how a reference defines a kind of figure, if it does.
 pub(super) fn defined(reference: &Reference, figure: &str, page: &mut Page) {
     if let Some(words) = reference.defined.get(figure) {
         page.paragraph(words.trim());
+    }
+}
+
+/// A table for each number of an epoch that any of these runs published. `values` are a row's, from the first epoch.
+pub(super) fn epoch_tables<'a, R: Clone + 'a>(
+    study: &Study,
+    reference: &Reference,
+    published: &[&PublishedRun],
+    rows: &[R],
+    columns: impl Fn() -> Columns<'a, (R, Vec<Value>)>,
+    values: impl Fn(&EpochFact, &R) -> Vec<Value>,
+    page: &mut Page,
+) {
+    for fact in
+        EPOCH_FACTS.iter().filter(|fact| published.iter().any(|run| !(fact.published)(run).is_empty()))
+    {
+        page.section(3, fact.title(study));
+        let rows: Vec<(R, Vec<Value>)> = rows.iter().map(|row| (row.clone(), values(fact, row))).collect();
+        let longest = rows.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
+        let columns = columns().each(
+            0..longest,
+            |at| (at + 1).to_string(),
+            fact.unit,
+            |row: &(R, Vec<Value>), at| row.1.get(*at).cloned(),
+        );
+        page.table(columns.table(rows));
+        defined(reference, fact.defined_as, page);
     }
 }
 

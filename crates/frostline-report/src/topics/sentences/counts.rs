@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::number::{count, fixed};
 use crate::page::code;
+use crate::study::place::placed;
 use crate::study::predictions::{SentencePredictions, sum};
 use crate::study::{Group, SPLITS, Study, distinct};
 
@@ -28,6 +29,8 @@ pub(crate) struct SentenceStats {
     /// Counts of gold and predicted labels, summed over cells.
     pub confusion: Confusion,
 }
+
+placed!(struct SentenceStats);
 
 /// How often each label occurs in a split of a task.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,8 +55,8 @@ impl LabelBalance {
     }
 }
 
-/// Labels of which the rarest occurs less than half as often as the most frequent are unbalanced: accuracy then says little
-/// about the rare one.
+/// Labels of which the rarest occurs less than half as often as the most frequent are unbalanced: accuracy then hardly depends
+/// on the rare one.
 const BALANCED: f64 = 0.5;
 
 /// How even labels are, and whether accuracy is a fair score of them; nothing for a single label.

@@ -12,9 +12,9 @@ use crate::page::Page;
 use crate::page::code;
 use crate::study::stages::{Scored, StageStats};
 use crate::study::words::extras_name;
-use crate::study::{Group, SPLITS, Stored, Study, distinct};
+use crate::study::{Group, Placed, SPLITS, Stored, Study, distinct};
 use crate::table::{Columns, Quantity, Table};
-use crate::topic::{Of, Place, Topic};
+use crate::topic::{Place, Topic};
 use crate::topics::stages::{capital, scored};
 
 use counts::{LabelBalance, SentenceStats};
@@ -36,7 +36,7 @@ struct SentenceTask {
 type ScoreRow<'a> = (&'a Group, &'a StageStats, &'static str, &'a Scored, Option<&'a SentenceStats>);
 
 impl Sentences {
-    /// Those of a study, as far as predictions were read.
+    /// Counts the errors of a study, as far as predictions were read.
     pub fn of(study: &Study, stored: &Stored<'_>) -> Self {
         let mut tasks = Vec::new();
         for lang in study.langs() {
@@ -57,23 +57,20 @@ impl Topic for Sentences {
         if let Place::Language(lang) = place {
             for task in self.tasks.iter().filter(|task| task.lang == lang) {
                 page.section(3, format!("Sentences: {}", task.name));
-                labels(task, page);
+                describe_labels(task, page);
                 self.scores(study, task, page);
                 self.confusions(study, task, page);
             }
         }
     }
 
-    fn facts(&self, _: &Study, of: Of<'_>) -> Fields {
-        match of {
-            Of::Group(_) => Fields::default(),
-            Of::Sweep => Fields::default().with_some("sentence_tasks", &self.found),
-        }
+    fn facts(&self, _: &Study) -> Fields {
+        Fields::default().with_some("sentence_tasks", &self.found)
     }
 }
 
 /// How often each label occurs.
-fn labels(task: &SentenceTask, page: &mut Page) {
+fn describe_labels(task: &SentenceTask, page: &mut Page) {
     if task.balance.is_empty() {
         page.paragraph(
             "No stored predictions were read for this task, so label counts, F1 and confusions are \
@@ -115,7 +112,7 @@ fn labels(task: &SentenceTask, page: &mut Page) {
         }
         if split.varies {
             page.item(format!(
-                "Cells hold different sentences in {}; these counts are those of the first cell.",
+                "Cells hold different sentences in {}; these counts are from the first cell.",
                 split.split
             ));
         }
@@ -126,22 +123,18 @@ impl Sentences {
     /// Accuracy with its interval, and F1, per policy, stage and split.
     fn scores(&self, study: &Study, task: &SentenceTask, page: &mut Page) {
         let staged = study.groups_of(&task.lang).any(|group| group.stages.len() > 1);
-        let columns = keys::frozen(
-            study,
-            |row: &ScoreRow<'_>| row.0.policy.clone(),
-            |row: &ScoreRow<'_>| &row.0.extras,
-        )
-        .column_if(staged, "Stage", Quantity::Text, |row| row.1.name.clone())
-        .column("Split", Quantity::Text, |row| row.2)
-        .column("Accuracy", Quantity::Percent(2), |row| row.3.score)
-        .column("95 % interval", Quantity::Share(2), |row| row.3.interval)
-        .optional("Over majority", Quantity::Points(2), |(.., scored, found)| {
-            found.map(|found| scored.score.mean - majority(&found.confusion))
-        })
-        .optional("Macro F1", Quantity::Percent(2), |row| row.4.map(|found| found.macro_f1))
-        .optional("Weighted F1", Quantity::Percent(2), |row| row.4.map(|found| found.weighted_f1))
-        .column("Sentences", Quantity::Count, |row| row.3.units)
-        .column("Seeds", Quantity::Count, |row| row.3.score.n);
+        let columns = keys::of_rows(study)
+            .column_if(staged, "Stage", Quantity::Text, |row: &ScoreRow<'_>| row.1.name.clone())
+            .column("Split", Quantity::Text, |row| row.2)
+            .column("Accuracy", Quantity::Percent(2), |row| row.3.score)
+            .column("95 % interval", Quantity::Share(2), |row| row.3.interval)
+            .optional("Over majority", Quantity::Points(2), |(.., scored, found)| {
+                found.map(|found| scored.score.mean - majority_share(&found.confusion))
+            })
+            .optional("Macro F1", Quantity::Percent(2), |row| row.4.map(|found| found.macro_f1))
+            .optional("Weighted F1", Quantity::Percent(2), |row| row.4.map(|found| found.weighted_f1))
+            .column("Sentences", Quantity::Count, |row| row.3.units)
+            .column("Seeds", Quantity::Count, |row| row.3.score.n);
         page.table(columns.table(self.score_rows(study, task)));
         page.paragraph(
             "The interval is Wilson's, for the mean accuracy at this number of sentences. **Macro F1** is \
@@ -165,10 +158,9 @@ impl Sentences {
     }
 
     fn find(&self, group: &Group, stage: &StageStats, task: &str, split: &str) -> Option<&SentenceStats> {
-        let wanted = (&group.lang, &group.policy, &group.extras, &stage.name, task, split);
         self.found.iter().find(|found| {
-            (&found.lang, &found.policy, &found.extras, &found.stage, found.task.as_str(), found.split)
-                == wanted
+            let is_here = (&found.stage, found.task.as_str(), found.split) == (&stage.name, task, split);
+            is_here && found.place() == group.place()
         })
     }
 
@@ -188,16 +180,16 @@ impl Sentences {
             if found.cells > 1 {
                 let seeds = plural(found.cells, "seed");
                 page.paragraph(format!(
-                    "Counts are summed over {seeds}, so support is too; F1 is that of the sums."
+                    "Counts are summed over {seeds}, so support is too; F1 is computed from the sums."
                 ));
             }
-            page.table(matrix(&found.confusion));
+            page.table(confusion_table(&found.confusion));
         }
     }
 }
 
 /// The share of the most frequent label.
-fn majority(confusion: &Confusion) -> f64 {
+fn majority_share(confusion: &Confusion) -> f64 {
     let most = confusion.per_tag().into_iter().map(|tag| tag.support).max().unwrap_or(0);
     most as f64 / confusion.words().max(1) as f64
 }
@@ -218,7 +210,7 @@ fn label_scores(confusion: &Confusion) -> Table {
 }
 
 /// Gold labels down, predicted ones across.
-fn matrix(confusion: &Confusion) -> Table {
+fn confusion_table(confusion: &Confusion) -> Table {
     let tags = confusion.per_tag().into_iter().enumerate();
     let seen: Vec<usize> =
         tags.filter(|(_, tag)| tag.support + tag.predicted > 0).map(|(at, _)| at).collect();

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use frostline_record::{Bits, MadeBy, Plan, shortened};
 
-use crate::front::{self, Topics};
+use crate::document::Chapter;
 use crate::page::Page;
 use crate::study::{Study, distinct};
-use crate::topic::Place;
-use crate::web::chapter::Chapter;
+use crate::topic::{Place, Topics, collect_prose};
 
 /// The chapter.
 pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Chapter {
@@ -20,17 +19,17 @@ pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, St
         "Save the plan below as `plan.toml`, put the treebanks and the encoder where it names them, and run these \
          commands. {place}, accuracies come out the same bit for bit; times do not."
     ));
-    page.code("sh", commands(study));
+    page.code("sh", commands_to_repeat(study));
     page.section(2, "The plan, with what was set on the command line");
     page.code("toml", plan(&study.sweep.plan));
-    front::prose(topics, study, Place::Appendix, &mut page);
-    front::list_of_files(files, &mut page);
+    collect_prose(topics, study, Place::Appendix, &mut page);
+    list_files(files, &mut page);
     Chapter::new("reproduce", "How to reproduce it", page).folded(&[2], false)
 }
 
 /// The commands, for each program that made records: one built from a checkout is known by its revision, an installed one
 /// by its version and code.
-fn commands(study: &Study) -> String {
+fn commands_to_repeat(study: &Study) -> String {
     let makers = study.makers();
     let backend = makers.first().map_or("flex", |(maker, _)| maker.backend.as_str());
     let place = format!("sweeps/{}", study.sweep.plan.name);
@@ -83,7 +82,7 @@ impl Program {
             }],
             Self::Installed { version, code } => {
                 vec![format!(
-                    "# frostline {version} with the code {code}: `frostline version` tells which one is installed"
+                    "# frostline {version} with the code {code}: `frostline version` prints which one is installed"
                 )]
             }
         }
@@ -112,3 +111,17 @@ fn plan(plan: &Plan) -> String {
 
 /// What the place of embedded data begins with.
 const EMBEDDED: &str = "embedded:";
+
+/// Lists the files of the report.
+fn list_files(files: &[(&'static str, String)], page: &mut Page) {
+    page.section(2, "Files of this report");
+    for (path, about) in files.iter().filter(|(_, about)| !about.is_empty()) {
+        let path = if path.ends_with(".md") { format!("[`{path}`]({path})") } else { format!("`{path}`") };
+        page.item(format!("{path}: {about}"));
+    }
+    page.item(
+        "`report.json`: every mean and standard deviation of this page, unrounded, and tables of single cells under `tables`.",
+    );
+    page.item("`figures/`: the figures as SVG, and as PDF if the program was built with it.");
+    page.paragraph("In CSV and JSON, accuracies and shares are fractions of 1, not percent.");
+}

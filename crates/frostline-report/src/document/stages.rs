@@ -1,24 +1,24 @@
 //! The table of cells that have stages: a row per stage and task, since each stage may freeze something else.
 
 use crate::keys;
-use crate::study::baselines::{self, BaselineStats};
+use crate::study::baselines::BaselineStats;
 use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats};
 use crate::study::{Group, Study, distinct};
 use crate::table::{Columns, Quantity, Table, Value};
-use crate::topics::stages::{capital, change, scored};
+use crate::topics::stages::{capital, change, scored, with_change};
 
-/// What is said below the table.
-pub(super) const ABOUT: &str = "**Change** is the score after a stage minus that of the same cell after the stage before, with a 95 % \
+/// The paragraph below the table.
+pub(super) const ABOUT: &str = "**Change** is the score after a stage minus the same cell's score after the stage before, with a 95 % \
      interval and a verdict by the rule of all verdicts: for other seeds and other sentences; the intervals of all stages and tasks of a language hold together \
      on a split. Cells without stored predictions have Student's interval over seeds and no verdict.";
 
 /// A task after a stage, or what needs no training of the encoder.
-enum Row<'a> {
+enum StagesRow<'a> {
     Stage(&'a Group, &'a StageStats, &'a TaskStats),
     Baseline(&'a BaselineStats),
 }
 
-impl<'a> Row<'a> {
+impl<'a> StagesRow<'a> {
     fn group(&self) -> Option<&'a Group> {
         match self {
             Self::Stage(group, ..) => Some(group),
@@ -53,31 +53,26 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Whether a language's only row would be that of cells with stages, which says less than a row per stage.
+/// Whether a language has a single row of staged cells, which shows less than a row per stage.
 pub(super) fn say_all(study: &Study, lang: &str) -> bool {
     study.groups_of(lang).count() == 1 && study.groups_of(lang).all(Group::is_staged)
 }
 
 /// The stages of a language.
 pub(crate) fn table(study: &Study, lang: &str) -> Table {
-    let below = if say_all(study, lang) { baselines::of(study, lang) } else { Vec::new() };
-    let rows: Vec<Row<'_>> = rows(study, lang).chain(below.iter().map(Row::Baseline)).collect();
-    let several_tasks = distinct(rows.iter().filter_map(Row::task).map(|task| &task.task)).len() > 1;
-    let accuracy = rows.iter().filter_map(Row::task).all(|task| task.metric == ScoredBy::Accuracy);
+    let below = if say_all(study, lang) { study.baselines(lang) } else { Vec::new() };
+    let rows: Vec<StagesRow<'_>> =
+        stage_rows(study, lang).chain(below.iter().map(StagesRow::Baseline)).collect();
+    let several_tasks = distinct(rows.iter().filter_map(StagesRow::task).map(|task| &task.task)).len() > 1;
+    let accuracy = rows.iter().filter_map(StagesRow::task).all(|task| task.metric == ScoredBy::Accuracy);
     let name = if accuracy { "accuracy" } else { "score" };
-    let columns = keyed(study, lang)
+    let columns = key_columns(study, lang)
         .ranked(2, "Frozen in it", Quantity::Text, |row| row.stage().map(|stage| stage.policy.clone()))
         .column_if(several_tasks, "Task", Quantity::Text, |row| row.task().map(|task| task.task.clone()));
     let columns = ["dev", "test"].into_iter().zip([0, 4]).fold(columns, |columns, (split, rank)| {
-        let title = capital(split);
-        columns
-            .ranked(rank, format!("{title} {name}"), Quantity::Percent(2), move |row| row.score(split))
-            .ranked(rank + 1, format!("{title}: change"), Quantity::Points(2), move |row| {
-                row.change(split).map(StageChange::difference)
-            })
-            .ranked(rank + 1, format!("{title}: verdict"), Quantity::Text, move |row| {
-                row.change(split).and_then(StageChange::told)
-            })
+        let title = format!("{} {name}", capital(split));
+        let columns = columns.ranked(rank, title, Quantity::Percent(2), move |row| row.score(split));
+        with_change(columns, split, "change", rank + 1, move |row: &StagesRow<'_>| row.change(split))
     });
     let columns = columns
         .ranked(3, "Trainable", Quantity::Count, |row| row.stage().map(|stage| stage.trainable_parameters))
@@ -89,26 +84,26 @@ pub(crate) fn table(study: &Study, lang: &str) -> Table {
     columns.table(rows)
 }
 
-fn rows<'a>(study: &'a Study, lang: &'a str) -> impl Iterator<Item = Row<'a>> {
+fn stage_rows<'a>(study: &'a Study, lang: &'a str) -> impl Iterator<Item = StagesRow<'a>> {
     let staged = study.groups_of(lang).filter(|group| group.is_staged());
     let stages = staged.flat_map(|group| group.stages.iter().map(move |stage| (group, stage)));
-    stages.flat_map(|(group, stage)| stage.tasks.iter().map(move |task| Row::Stage(group, stage, task)))
+    stages.flat_map(|(group, stage)| stage.tasks.iter().map(move |task| StagesRow::Stage(group, stage, task)))
 }
 
-fn extras<'b>(row: &'b Row<'_>) -> &'b [String] {
+fn extras_of_row<'b>(row: &'b StagesRow<'_>) -> &'b [String] {
     row.group().map_or(&[], |group| &group.extras)
 }
 
-/// The first columns: the stage, and what tells a group from others where there are others.
-fn keyed<'a>(study: &Study, lang: &str) -> Columns<'a, Row<'a>> {
+/// The first columns: the stage, and the group's policy and axes if there are several groups.
+fn key_columns<'a>(study: &Study, lang: &str) -> Columns<'a, StagesRow<'a>> {
     if say_all(study, lang) {
-        return Columns::default().column("Stage", Quantity::Text, |row: &Row<'a>| match row {
-            Row::Stage(_, stage, _) => stage.name.clone(),
-            Row::Baseline(one) => format!("*{}*", one.title()),
+        return Columns::default().column("Stage", Quantity::Text, |row: &StagesRow<'a>| match row {
+            StagesRow::Stage(_, stage, _) => stage.name.clone(),
+            StagesRow::Baseline(one) => format!("*{}*", one.title()),
         });
     }
-    let policy = |row: &Row<'a>| row.group().map_or_else(String::new, |group| group.policy.clone());
-    keys::frozen(study, policy, extras)
+    let policy = |row: &StagesRow<'a>| row.group().map_or_else(String::new, |group| group.policy.clone());
+    keys::frozen(study, policy, extras_of_row)
         .column("Stage", Quantity::Text, |row| row.stage().map(|stage| stage.name.clone()))
 }
 

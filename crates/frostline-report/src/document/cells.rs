@@ -1,13 +1,13 @@
 //! Every planned cell: what it is, what it reached, how long it took, where its files are, and why it failed.
 
+use crate::document::{Chapter, ShownIn};
 use crate::keys;
 use crate::number::fixed;
 use crate::page::Page;
 use crate::study::hardware::Hardware;
-use crate::study::words::dev_accuracy;
+use crate::study::words::{self, dev_accuracy};
 use crate::study::{CellView, Done, State, Study};
 use crate::table::{Columns, Quantity, Table};
-use crate::web::chapter::Chapter;
 
 use frostline_record::{Load, MadeBy, Timing};
 
@@ -15,12 +15,30 @@ use frostline_record::{Load, MadeBy, Timing};
 pub(super) fn chapter(study: &Study) -> Chapter {
     let mut page = Page::default();
     page.paragraph(
-        "A cell is one full setting of the experiment. Settings that it shares with all others stand under \
+        "A cell is one full setting of the experiment. Settings that it shares with all others are listed under \
          [How to reproduce it](#reproduce). Its folder holds its record, its predictions and the log of its run: every epoch, \
-         and the loss on the way. What its worker wrote is the end of the error of a cell that failed, and lies in `workers/`.",
+         and the loss on the way. The error of a failed cell ends with the output of its worker, which is also stored in `workers/`.",
     );
     page.table(table(study));
-    Chapter::new("cells", "Every cell", page)
+    Chapter::new("cells", "Every cell", page).only(ShownIn::PageOnly)
+}
+
+/// Cells without a result, for `report.md`, which does not list all cells.
+pub(super) fn without_result(study: &Study) -> Chapter {
+    let mut page = Page::default();
+    let rows = words::undone(study);
+    if !rows.is_empty() {
+        page.paragraph("These cells gave no numbers. Means above are over the seeds that are left.");
+        let columns = Columns::default()
+            .column("Cell", Quantity::Text, |row: &(String, &'static str, String)| row.0.clone())
+            .column("State", Quantity::Text, |row| row.1)
+            .column("Why", Quantity::Text, |row| {
+                let why = row.2.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+                format!("`` {} ``", why.replace("``", "''"))
+            });
+        page.table(columns.table(rows));
+    }
+    Chapter::new("undone", "Missing and failed cells", page).only(ShownIn::TextOnly)
 }
 
 fn table(study: &Study) -> Table {
@@ -39,12 +57,12 @@ fn table(study: &Study) -> Table {
         .optional(dev_accuracy!(""), Quantity::Percent(2), score("dev"))
         .optional("Test accuracy", Quantity::Percent(2), score("test"))
         .optional("Steps", Quantity::Count, |view| view.done().map(|done| done.result.steps))
-        .optional("Selected epoch", Quantity::Count, |view| view.done().map(selected))
+        .optional("Selected epoch", Quantity::Count, |view| view.done().map(selected_epoch))
         .optional("Training", Quantity::Fine("s"), timing(|time| time.train_ms, 1e-3))
         .optional("Whole cell", Quantity::Fine("s"), timing(|time| time.total_ms, 1e-3))
         .optional("Median step", Quantity::Measured("ms"), timing(|time| time.step_ms_median, 1.0))
         .optional("Other work on the machine", Quantity::Text, |view| {
-            view.done().and_then(|done| done.timing.as_ref()?.load).filter(Load::is_busy).map(busy)
+            view.done().and_then(|done| done.timing.as_ref()?.load).filter(Load::is_busy).map(other_work)
         })
         .optional("Machine", Quantity::Count, |view| study.machine(&Hardware::of(view.made_by()?)))
         .optional("Peak memory", Quantity::Number(0, "MiB"), |view| {
@@ -52,7 +70,7 @@ fn table(study: &Study) -> Table {
             let on_gpu = view.made_by().is_some_and(MadeBy::on_gpu);
             peak.filter(|&peak| peak > 0.0 && !on_gpu)
         })
-        .column("Files", Quantity::Text, |view| folder(view))
+        .column("Files", Quantity::Text, |view| links_to_files(view))
         .optional("Error", Quantity::Text, |view| match &view.state {
             State::Failed { error, .. } => Some(crate::page::code(error)),
             _ => None,
@@ -61,7 +79,7 @@ fn table(study: &Study) -> Table {
 }
 
 /// What other work took of the processors' time, for a machine that was busy.
-fn busy(load: Load) -> String {
+fn other_work(load: Load) -> String {
     let share = |share: Option<f64>, whose: &str| {
         share.filter(|share| *share >= 0.005).map(|share| format!("{} % {whose}", fixed(100.0 * share, 0)))
     };
@@ -69,12 +87,12 @@ fn busy(load: Load) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn selected(done: &Done) -> u32 {
+fn selected_epoch(done: &Done) -> u32 {
     done.result.last().selected_epoch
 }
 
 /// Links from the report's folder to the cell's record and to the log of its run; nothing lies there before it has a record.
-fn folder(view: &CellView) -> String {
+fn links_to_files(view: &CellView) -> String {
     let folder = view.cell.folder();
     match view.state {
         State::Missing => "no record yet".into(),

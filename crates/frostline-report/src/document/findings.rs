@@ -3,31 +3,31 @@
 use crate::number::{fixed, listed, signed};
 use crate::study::advice::SPLIT;
 use crate::study::{BASELINE, Group, Study, described, saved};
-use crate::topic::{Place, Topic, items};
+use crate::topic::{Place, Topics, items};
 
-/// Three sentences, and whatever else topics say first. With verdicts: what was asked, what freezing costs, and what to do.
-pub(crate) fn findings(study: &Study, topics: &[Box<dyn Topic>]) -> (Vec<String>, Vec<String>) {
+/// Returns three sentences, and further findings of topics. With verdicts: the question, what freezing costs, and what to do.
+pub(super) fn of_study(study: &Study, topics: &Topics) -> (Vec<String>, Vec<String>) {
     let judged = study.verdicts.rows.iter().any(|row| row.split == SPLIT && row.judged().is_some());
-    let first = if judged { Some(described::question(study)) } else { range(study) };
+    let first = if judged { Some(described::question(study)) } else { range_of_scores(study) };
     let mut said: Vec<String> = first.into_iter().collect();
     said.extend(items(topics, study, Place::Opening));
     // A recommendation has its own time; where there is none, the cheapest policy is no answer.
     if said.len() < 3 && !judged {
-        said.extend(cheapest(study));
+        said.extend(cheapest_policy(study));
     }
     let more = said.split_off(said.len().min(3));
     (said, more)
 }
 
 /// Which policy is predicted to save the most time, and what was measured of it.
-fn cheapest(study: &Study) -> Option<String> {
+fn cheapest_policy(study: &Study) -> Option<String> {
     let savings = study.groups.iter().filter_map(|group| Some((group, saved::predicted(study, group)?)));
     let (group, share) = savings.min_by(|a, b| b.1.total_cmp(&a.1))?;
     let at = if study.langs().len() > 1 { format!(", in {}", group.lang) } else { String::new() };
     let langs = std::slice::from_ref(&group.lang);
     let measured = saved::said(study, &group.policy, &group.extras, langs);
     Some(format!(
-        "A training step is predicted to save the most time with **{}**{at}: {} % of that of a step in which everything \
+        "A training step is predicted to save the most time with **{}**{at}: {} % of the time of a step in which everything \
          learns{}.",
         group.policy,
         fixed(100.0 * share, 1),
@@ -36,20 +36,20 @@ fn cheapest(study: &Study) -> Option<String> {
 }
 
 /// A policy's mean accuracy on dev, and its difference from the baseline where there is one.
-struct Reached<'a> {
+struct ReachedScore<'a> {
     group: &'a Group,
     accuracy: f64,
     gain: Option<f64>,
 }
 
 /// What is reached where everything learns, and by how much policies differ from that.
-fn range(study: &Study) -> Option<String> {
+fn range_of_scores(study: &Study) -> Option<String> {
     let all = study.groups.iter().filter_map(|group| {
         let accuracy = group.dev.as_ref()?.score.mean;
-        Some(Reached { group, accuracy, gain: group.dev_gain.map(|gain| gain.mean) })
+        Some(ReachedScore { group, accuracy, gain: group.dev_gain.map(|gain| gain.mean) })
     });
-    let all: Vec<Reached<'_>> = all.collect();
-    let at = |one: &Reached<'_>| {
+    let all: Vec<ReachedScore<'_>> = all.collect();
+    let at = |one: &ReachedScore<'_>| {
         let lang = if study.langs().len() > 1 { format!(" in {}", one.group.lang) } else { String::new() };
         let extras = crate::study::words::extras_name(study, &one.group.extras);
         let extras = if extras.is_empty() { extras } else { format!(", {extras}") };
@@ -68,22 +68,23 @@ fn range(study: &Study) -> Option<String> {
         let reached = match is_plain {
             true => {
                 format!(
-                    "Where everything learns, dev {} is {}; freezing changes it",
+                    "If everything learns, dev {} is {}; freezing changes it",
                     study.metric(),
                     listed(&reached)
                 )
             }
             false => format!("Freezing changes dev {}", study.metric()),
         };
-        let by =
-            |(one, gain): (&Reached<'_>, f64)| format!("{} points ({})", signed(100.0 * gain, 2), at(one));
+        let by = |(one, gain): (&ReachedScore<'_>, f64)| {
+            format!("{} points ({})", signed(100.0 * gain, 2), at(one))
+        };
         let range = match std::ptr::eq(best.0, worst.0) {
             true => by(best),
             false => format!("{} to {}", by(best), by(worst)),
         };
         return Some(format!("{reached} by {range}, as a mean over seeds."));
     }
-    let by = |a: &&Reached<'_>, b: &&Reached<'_>| a.accuracy.total_cmp(&b.accuracy);
+    let by = |a: &&ReachedScore<'_>, b: &&ReachedScore<'_>| a.accuracy.total_cmp(&b.accuracy);
     let (low, high) = (all.iter().min_by(by)?, all.iter().max_by(by)?);
     if std::ptr::eq(low.group, high.group) {
         return Some(format!(
