@@ -40,6 +40,6 @@ pub(crate) struct BrowserCell {
     pub name: String,
     pub policy: String,
     pub seed: u64,
-    /// By place of the word among all words of the sentences, in rising order; nothing where there is no prediction.
+    /// By place of the word among all words of the sentences, in rising order; nothing if there is no prediction.
     pub wrong: Vec<(usize, Option<u16>)>,
 }

@@ -170,6 +170,21 @@ pub(crate) struct Lines {
     pub key: LineKey,
 }
 
+impl Lines {
+    /// Lines over optimiser steps, without panels.
+    pub const fn by_step(y_title: &'static str, y: YAxis) -> Self {
+        Self {
+            panels: Vec::new(),
+            x_title: "optimiser step",
+            x: XAxis::From(0),
+            y_title,
+            y,
+            spread: Spread::Nothing,
+            key: LineKey::Dashes,
+        }
+    }
+}
+
 /// What is along a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum XAxis {

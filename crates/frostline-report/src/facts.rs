@@ -103,7 +103,7 @@ const FACTS: &[Fact] = &[
     fact("Dev {units}", "", Count, |row| row.group_dev(|dev| Some(dev.words)), &[(Sampling, 0)]),
     fact("95 % margin", "", HalfWidth(2), |row| row.group_dev(|dev| Some(dev.accuracy_interval?.half_width())), &[(Sampling, 0)]),
     fact("vs none", "", Points(2), unjudged_gain, &[(Sampling, 1)]),
-    fact("Dev {metric}", "dev {metric}", Percent(2), |row| row.dev(|dev| dev.score, |dev| dev.score),
+    fact("Dev {metric}", "dev {metric}", Percent(2), |row| row.on("dev", |dev| dev.score, |dev| dev.score),
         &[(Terminal, 0), (Result, 0), (Whole, 0), (Paper, 0)]),
     fact("Its 95 % interval", "", Share(2), own_interval, &[(Result, 2)]),
     fact("Accuracy on dev", "", Percent(2), plain_accuracy, &[(Whole, 1)]),
@@ -114,7 +114,7 @@ const FACTS: &[Fact] = &[
     fact("Difference", "", Change(2), |row| row.judged(|judged| judged.difference.value), &[(Paper, 1)]),
     fact("Interval", "", Change(2), |row| row.judged(|judged| judged.interval), &[(Paper, 1)]),
     fact("p", "", Probability, |row| row.judged(|judged| judged.p), &[(Verdicts, 1)]),
-    fact("Verdict", "verdict", Text, |row| row.judged(|judged| judged.verdict.name()), &[(Terminal, 1), (Whole, 1), (Paper, 1)]),
+    fact("Verdict", "verdict", Text, |row| row.judged(|judged| judged.verdict.name()), &[(Terminal, 1), (Paper, 1)]),
     fact("Verdict", "", Text, verdict_words, &[(Result, 1), (Verdicts, 1)]),
     fact("What would decide", "", Text, |row| row.verdict().and_then(|row| row.compared.would_decide()).into(), &[(Verdicts, 1)]),
     fact("Macro F1 vs none", "", Points(2), |row| row.macro_judged(|judged| judged.difference.value), &[(Verdicts, 1)]),
@@ -122,16 +122,16 @@ const FACTS: &[Fact] = &[
     fact("Its verdict", "", Text, |row| row.macro_f1().map(|row| row.compared.words()).into(), &[(Verdicts, 1)]),
     fact("Stochastic order", "", Number(2, ""), |row| row.verdict().and_then(|row| Some(row.stochastic_order?.bound)).into(),
         &[(Verdicts, 1)]),
-    fact("Test {metric}", "test {metric}", Percent(2), |row| row.test(|test| test.score, |test| test.score),
+    fact("Test {metric}", "test {metric}", Percent(2), |row| row.on("test", |test| test.score, |test| test.score),
         &[(Terminal, 4), (Result, 3), (Whole, 1), (Paper, 1)]),
     fact("Trainable parameters", "trainable", Count, |row| row.parameters(|found| found.trainable), &[(Terminal, 5), (Whole, 1)]),
-    fact("Trainable", "", Percent(1), |row| row.parameters(|found| found.trainable_share), &[(Result, 3), (Whole, 1), (Paper, 1)]),
+    fact("Trainable", "", Percent(1), |row| row.parameters(|found| found.trainable_share), &[(Whole, 1), (Paper, 1)]),
     fact("Parameter saving", "frozen", Percent(1), |row| row.parameters(|found| found.saving), &[(Terminal, 6), (Whole, 1)]),
-    fact("GFLOP per step", "", Measured(""), |row| row.steady(|group| group.forecast.as_ref().map(|of| of.gflop_per_step.mean).into()),
-        &[(Predicted, 0), (Costs, 1)]),
+    fact("GFLOP per step", "", Measured(""), |row| row.steady(|group| predicted_work(group).into()), &[(Predicted, 0)]),
+    fact("GFLOP per step", "", Measured(""), |row| row.unstaged(predicted_work).into(), &[(Costs, 1)]),
     fact("Training", "train", Fine("s"), |row| row.times(|times| times.train_s), &[(Terminal, 3), (Paper, 1)]),
     fact("Time saved", "time saved", Percent(1), |row| row.of(|group| saving(group, row.study.step_cost(group))),
-        &[(Terminal, 2), (Result, 2), (Whole, 1), (Paper, 1), (Speed, 1), (Turns, 0), (Costs, 1)]),
+        &[(Terminal, 2), (Result, 2), (Paper, 1), (Speed, 1), (Turns, 0), (Costs, 1)]),
     fact("Time saved, predicted", "", Percent(1), |row| row.of(|group| saved::predicted_shown(row.study, group)),
         &[(Result, 3), (Paper, 1), (Speed, 1), (Turns, 1), (Verdicts, 1), (Costs, 1)]),
     fact("Time saved, predicted", "", Percent(1), |row| row.steady(|group| saved::predicted_shown(row.study, group)), &[(Predicted, 0)]),
@@ -140,7 +140,6 @@ const FACTS: &[Fact] = &[
     fact("Step in turns", "", Measured("ms"), |row| row.in_turns(|cost| Some(cost.step_ms)), &[(Speed, 1), (Turns, 0), (Costs, 1)]),
     fact("Processor time", "", Measured("ms"), |row| row.in_turns(|cost| cost.cpu_ms), &[(Speed, 1), (Turns, 1), (Costs, 1)]),
     fact("Training time", "", Measured("s"), |row| row.times(|times| times.train_s), &[(Whole, 0), (Speed, 1)]),
-    fact("Whole cell", "", Measured("s"), |row| row.times(|times| times.total_s), &[(Speed, 1)]),
     fact("Samples", "", Measured("/s"), |row| row.times(|times| times.samples_per_s), &[(Whole, 0)]),
     fact("", "samples", Number(1, "/s"), |row| row.times(|times| times.samples_per_s.mean), &[(Terminal, 7)]),
     fact("Steps", "", Measured("/s"), |row| row.times(|times| times.steps_per_s), &[(Whole, 0)]),
@@ -202,25 +201,16 @@ impl<'a> StudyRow<'a> {
         [self.lang().into(), keys::path(first, self.extras())]
     }
 
-    fn dev<V: Into<Value>, B: Into<Value>>(
+    /// A score on a split.
+    fn on<V: Into<Value>, B: Into<Value>>(
         &self,
+        split: &str,
         of_policy: fn(&SplitStats) -> V,
         of_baseline: fn(&BaselineScore) -> B,
     ) -> Value {
         match self.subject {
-            Subject::Policy(group) => group.dev.as_ref().map(of_policy).into(),
-            Subject::Baseline(one) => one.dev.as_ref().map(of_baseline).into(),
-        }
-    }
-
-    fn test<V: Into<Value>, B: Into<Value>>(
-        &self,
-        of_policy: fn(&SplitStats) -> V,
-        of_baseline: fn(&BaselineScore) -> B,
-    ) -> Value {
-        match self.subject {
-            Subject::Policy(group) => group.test.as_ref().map(of_policy).into(),
-            Subject::Baseline(one) => one.test.as_ref().map(of_baseline).into(),
+            Subject::Policy(group) => group.on(split).map(of_policy).into(),
+            Subject::Baseline(one) => one.on(split).map(of_baseline).into(),
         }
     }
 
@@ -276,7 +266,9 @@ impl<'a> StudyRow<'a> {
 fn own_interval(row: &StudyRow<'_>) -> Value {
     match is_judged(row.study) {
         true => Value::Missing,
-        false => row.dev(|dev| Value::from(dev.accuracy_interval), |dev| Value::from(dev.accuracy_interval)),
+        false => {
+            row.on("dev", |dev| Value::from(dev.accuracy_interval), |dev| Value::from(dev.accuracy_interval))
+        }
     }
 }
 
@@ -284,7 +276,7 @@ fn own_interval(row: &StudyRow<'_>) -> Value {
 fn plain_accuracy(row: &StudyRow<'_>) -> Value {
     match row.study.metric() {
         "accuracy" => Value::Missing,
-        _ => row.dev(|dev| dev.accuracy, |dev| dev.accuracy),
+        _ => row.on("dev", |dev| dev.accuracy, |dev| dev.accuracy),
     }
 }
 
@@ -292,7 +284,7 @@ fn plain_accuracy(row: &StudyRow<'_>) -> Value {
 fn study_accuracy(row: &StudyRow<'_>) -> Value {
     match units(row.study) == SENTENCES {
         true => Value::Missing,
-        false => row.dev(|dev| dev.study_accuracy, |dev| dev.study_accuracy),
+        false => row.on("dev", |dev| dev.study_accuracy, |dev| dev.study_accuracy),
     }
 }
 
@@ -318,6 +310,10 @@ fn difference(row: &StudyRow<'_>) -> Value {
 fn unjudged_gain(row: &StudyRow<'_>) -> Value {
     let is_judged = row.study.verdicts.of_lang(row.lang(), SPLIT).any(|row| row.judged().is_some());
     row.of(|group| group.dev_gain.filter(|_| !is_judged && !row.is_none()).into())
+}
+
+fn predicted_work(group: &Group) -> Option<f64> {
+    Some(group.forecast.as_ref()?.gflop_per_step.mean)
 }
 
 fn predicted_memory(group: &Group) -> Option<f64> {

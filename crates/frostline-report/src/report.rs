@@ -5,15 +5,15 @@ use std::fmt;
 
 use frostline_record::{Cell, PairedTimes, Record, SCHEMA, StoredFile, Sweep};
 
-use crate::document;
+use crate::document::{self, Document};
 use crate::page::PageFile;
-use crate::paper;
+use crate::paper::{self, PaperFile};
 use crate::render::svg::{Drawn, Frame};
 use crate::render::{csv, html, markdown, parquet, svg};
 use crate::results;
-use crate::study::words::{SYNTHETIC, SYNTHETIC_SHORT};
 use crate::study::{Stored, Study};
 use crate::summary;
+use crate::table::Table;
 use crate::topic::Topic;
 use crate::topics;
 
@@ -143,30 +143,18 @@ impl Report {
         let listed = listed.chain(RESULTS.map(|(path, about)| (path, about.to_string())));
         let listed = listed.chain(paper.iter().map(|(path, about, _)| (*path, about.to_string())));
         let listed: Vec<(&'static str, String)> = listed.collect();
-        let policies = study.policies();
-        let banner = study.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
-        let frame = Frame { name: &study.sweep.plan.name, banner, policies: &policies };
-        let figures: Vec<Drawn> = topics
-            .iter()
-            .flat_map(|topic| topic.figures(study))
-            .map(|figure| {
-                let drawing = svg::draw_figure(frame, &figure);
-                (figure, drawing)
-            })
-            .collect();
+        let frame = Frame {
+            name: &study.sweep.plan.name,
+            is_synthetic: study.synthetic(),
+            policies: &study.policies(),
+        };
+        let figures = svg::draw_figures(frame, topics.iter().flat_map(|topic| topic.figures(study)));
         let document = document::of_study(study, topics, &pages, &figures, &listed);
-        let mut files = vec![
-            ReportFile::new("report.md", markdown::write_document(&document)),
-            ReportFile::new("index.html", html::write_page(&document)),
-        ];
+        let results = results::build_table(&[(study.sweep.plan.name.as_str(), study)]);
+        let mut files = write_files(&document, "report.md", &results, paper)?;
         files.extend(pages.iter().map(|file| ReportFile::new(file.path, markdown::write_page(&file.page))));
         let text = summary::collect_fields(study, topics).object() + "\n";
         files.push(ReportFile::new("report.json", text));
-        let results = results::build_table(&[(study.sweep.plan.name.as_str(), study)]);
-        files.push(ReportFile::new(RESULTS[0].0, csv::write_table(&results)));
-        files.push(ReportFile { path: RESULTS[1].0.into(), bytes: parquet::write_table(&results) });
-        files.extend(paper.into_iter().map(|(path, _, text)| ReportFile::new(path, text)));
-        files.extend(figure_files(&figures)?);
         Ok(files)
     }
 
@@ -178,8 +166,26 @@ impl Report {
     }
 }
 
+/// Returns the files of a document: its text under this name, its page, its results, tables for LaTeX and figures.
+pub(crate) fn write_files(
+    document: &Document<'_>,
+    text: &str,
+    results: &Table,
+    paper: [PaperFile; 2],
+) -> Result<Vec<ReportFile>, ReportError> {
+    let mut files = vec![
+        ReportFile::new(text, markdown::write_document(document)),
+        ReportFile::new("index.html", html::write_page(document)),
+        ReportFile::new(RESULTS[0].0, csv::write_table(results)),
+        ReportFile { path: RESULTS[1].0.into(), bytes: parquet::write_table(results) },
+    ];
+    files.extend(paper.into_iter().map(|(path, _, text)| ReportFile::new(path, text)));
+    files.extend(figure_files(document.figures)?);
+    Ok(files)
+}
+
 /// Figures as files: SVG, and PDF if this build has the feature.
-pub(crate) fn figure_files(figures: &[Drawn]) -> Result<Vec<ReportFile>, ReportError> {
+fn figure_files(figures: &[Drawn]) -> Result<Vec<ReportFile>, ReportError> {
     let mut files = Vec::new();
     for (figure, drawing) in figures {
         let drawn = drawing.file();

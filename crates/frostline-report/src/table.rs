@@ -111,7 +111,7 @@ impl Quantity {
 pub(crate) struct Head {
     pub name: String,
     pub unit: Quantity,
-    /// 0 is always shown. Others are omitted where they are empty; a narrow terminal omits the highest first.
+    /// 0 is always shown. Others are omitted if they are empty; a narrow terminal omits the highest first.
     pub rank: u8,
     /// Whether an aligned table has a value in this column, so that it is shown here too.
     pub in_use: bool,
@@ -145,7 +145,7 @@ impl<'a, R> Columns<'a, R> {
         self.ranked(0, name, unit, get)
     }
 
-    /// Adds a column that is omitted where it has no value.
+    /// Adds a column that is omitted if it has no value.
     pub fn optional<V: Into<Value>>(
         self,
         name: impl Into<String>,
@@ -168,7 +168,7 @@ impl<'a, R> Columns<'a, R> {
         self
     }
 
-    /// Adds a column where a condition holds.
+    /// Adds a column if a condition holds.
     pub fn column_if<V: Into<Value>>(
         self,
         condition: bool,
@@ -265,7 +265,7 @@ pub(crate) struct PaperTable {
     pub table: Table,
     /// Whether rows belong together by their first column.
     pub grouped: bool,
-    /// What `\FrostlineResult` calls its rows, in two parts; none where its numbers have no names.
+    /// What `\FrostlineResult` calls its rows, in two parts; none if its numbers have no names.
     pub names: Vec<[String; 2]>,
     /// Number of columns from the left that identify a row and have no names.
     pub keys: usize,

@@ -13,7 +13,6 @@ mod dev_steps;
 mod errors;
 mod parameters;
 mod pareto;
-mod precision;
 mod provenance;
 mod rates;
 mod reference;
@@ -22,7 +21,6 @@ pub(crate) mod stages;
 mod tasks;
 mod train_loss;
 mod verdicts;
-mod weights;
 
 use crate::study::{Stored, Study};
 use crate::topic::Topic;
@@ -48,9 +46,7 @@ pub(crate) fn all_topics(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn 
         Box::new(rates::Rates),
         Box::new(baselines::Baselines::of(study)),
         Box::new(claims::Claims::of(study)),
-        Box::new(weights::Weights),
         Box::new(provenance::Provenance),
-        Box::new(precision::LayerPrecision),
         Box::new(errors::Errors::of(study, stored)),
         Box::new(reference::Published::of(study, stored)),
     ]

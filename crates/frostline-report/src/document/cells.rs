@@ -80,8 +80,8 @@ fn table(study: &Study) -> Table {
 
 /// What other work took of the processors' time, for a machine that was busy.
 fn other_work(load: Load) -> String {
-    let share = |share: Option<f64>, whose: &str| {
-        share.filter(|share| *share >= 0.005).map(|share| format!("{} % {whose}", fixed(100.0 * share, 0)))
+    let share = |share: Option<f64>, by: &str| {
+        share.filter(|share| *share >= 0.005).map(|share| format!("{} % {by}", fixed(100.0 * share, 0)))
     };
     let parts = [share(load.others, "other programs"), share(load.stolen, "other virtual machines")];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -35,7 +35,7 @@ fn cheapest_policy(study: &Study) -> Option<String> {
     ))
 }
 
-/// A policy's mean accuracy on dev, and its difference from the baseline where there is one.
+/// A policy's mean accuracy on dev, and its difference from the baseline if there is one.
 struct ReachedScore<'a> {
     group: &'a Group,
     accuracy: f64,

@@ -198,7 +198,7 @@ fn of_sentences(browser: Option<&Browser>) -> Chapter {
     let mut page = Page::default();
     let Some(browser) = browser else { return Chapter::new("sentences", "", page) };
     page.paragraph(
-        "Two trained models on the same dev sentences. Each word is followed by its gold tag; where the two differ, both \
+        "Two trained models on the same dev sentences. Each word is followed by its gold tag; if the two differ, both \
          tags follow. Sentences of test are not shown, so that test is not used to choose changes.",
     );
     if browser.texts.iter().any(|text| !text.has_words) {

@@ -16,7 +16,7 @@ pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, St
     let place =
         if reproducible { "On every processor" } else { "On the same instructions or device (see below)" };
     page.paragraph(format!(
-        "Save the plan below as `plan.toml`, put the treebanks and the encoder where it names them, and run these \
+        "Save the plan below as `plan.toml`, put the treebanks and the encoder at the paths in it, and run these \
          commands. {place}, accuracies come out the same bit for bit; times do not."
     ));
     page.code("sh", commands_to_repeat(study));

@@ -95,7 +95,7 @@ fn add_remarks(study: &Study, topics: &Topics, page: &mut Page) {
     collect_prose(topics, study, Place::Remarks, page);
 }
 
-/// What each stage led to, where cells have stages.
+/// What each stage led to, if cells have stages.
 fn add_stages(study: &Study, page: &mut Page) {
     if !study.is_staged() {
         return;

@@ -5,7 +5,7 @@ use crate::study::baselines::BaselineStats;
 use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats};
 use crate::study::{Group, Study, distinct};
 use crate::table::{Columns, Quantity, Table, Value};
-use crate::topics::stages::{capital, change, scored, with_change};
+use crate::topics::stages::{capital, with_change};
 
 /// The paragraph below the table.
 pub(super) const ABOUT: &str = "**Change** is the score after a stage minus the same cell's score after the stage before, with a 95 % \
@@ -41,14 +41,13 @@ impl<'a> StagesRow<'a> {
     }
 
     fn change(&self, split: &str) -> Option<&'a StageChange> {
-        change(self.task()?, split)
+        self.task()?.change_on(split)
     }
 
     fn score(&self, split: &str) -> Value {
         match self {
-            Self::Stage(.., task) => scored(task, split).map(|scored| scored.score).into(),
-            Self::Baseline(one) if split == "dev" => one.dev.as_ref().map(|dev| dev.score).into(),
-            Self::Baseline(one) => one.test.as_ref().map(|test| test.score).into(),
+            Self::Stage(.., task) => task.on(split).map(|scored| scored.score).into(),
+            Self::Baseline(one) => one.on(split).map(|scores| scores.score).into(),
         }
     }
 }

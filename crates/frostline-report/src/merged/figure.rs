@@ -36,16 +36,14 @@ pub(super) fn build_figure(sweeps: &[Named], axes: &[&str], policies: &[&str]) -
         path: PATH,
         title: dev_accuracy!(" of each sweep"),
         theme: Theme::Accuracy,
-        about: "Each mark is the mean accuracy on dev of a policy in one sweep. The thick line at its end is one standard \
-                deviation over seeds; the tables show which sweeps differ."
-            .into(),
+        about: "The mean accuracy of each policy on dev, a mark per sweep.".into(),
         chart: Chart::Bars(Bars {
             lengths: Lengths::Groups,
             panels: panels.collect(),
             interval: "",
             diamond: "",
         }),
-        notes: vec!["Mark and number: mean accuracy on dev over seeds. The tables show which sweeps differ.".into()],
+        notes: vec!["Mark and number: mean accuracy on dev over seeds. Thick line: one standard deviation. The tables show which sweeps differ.".into()],
         across: 2,
     }
 }

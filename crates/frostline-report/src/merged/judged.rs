@@ -1,15 +1,14 @@
 //! Each sweep compared with the first one, by the rule that all verdicts of reports follow: paired by seed and by sentence.
 
-use frostline_score::{SeedScatter, Verdict};
+use frostline_score::Verdict;
 
 use super::Named;
 use super::key::{RowKey, row_key};
 use super::unlike::Unlike;
 use crate::page::Page;
 use crate::study::cells::CellView;
-use crate::study::comparison::{Comparison, Judging};
+use crate::study::comparison::{Comparison, Judging, PairsBySeed};
 use crate::study::outcomes::{After, Sides, Twins};
-use crate::study::scores::ScoreKind;
 use crate::study::verdicts::points;
 use crate::study::{SPLITS, distinct};
 use crate::table::{Columns, PaperTable, Quantity, Table};
@@ -29,27 +28,20 @@ pub(super) fn judge_sweep(first: &Named, other: &Named, axes: &[&str], unlike: &
     for split in SPLITS {
         let of_lang = |lang: &str| {
             let here = || other.study.cells.iter().filter(move |view| *view.cell.settings.lang == *lang);
-            let pairs = |row: &RowKey| -> Vec<(u64, Twins<'_>)> {
+            let pairs = |row: &RowKey| -> PairsBySeed<'_> {
                 let ours = here().filter(|view| row_key(other, view, axes) == *row);
                 ours.filter_map(|view| Some((view.cell.settings.seed, twins(view, row, first, axes, split)?)))
                     .collect()
             };
-            let rows = distinct(here().map(|view| row_key(other, view, axes)))
-                .into_iter()
-                .map(|row| (pairs(&row), row));
-            rows.filter(|(pairs, _)| !pairs.is_empty()).unzip::<_, _, Vec<_>, Vec<RowKey>>()
+            let keys = distinct(here().map(|view| row_key(other, view, axes))).into_iter();
+            keys.map(|key| (pairs(&key), key))
+                .filter(|(pairs, _)| !pairs.is_empty())
+                .map(|(a, b)| (b, a))
+                .collect()
         };
-        let (pairs, keys): (Vec<_>, Vec<_>) = langs.iter().map(|lang| of_lang(lang)).unzip();
-        let judging = Judging {
-            outcomes: sides,
-            split,
-            kind: ScoreKind::Own,
-            margin: first.study.margin(),
-            scatter: SeedScatter::default(),
-        };
-        let (compared, _) = judging.compare(&pairs);
-        let rows = keys.into_iter().flatten().zip(compared.into_iter().flatten());
-        found.extend(rows.map(|(key, compared)| JudgedRow { key, split, compared }));
+        let tables = langs.iter().map(|lang| of_lang(lang)).collect();
+        let (compared, _) = Judging::new(sides, split, first.study.margin()).compare(tables);
+        found.extend(compared.into_iter().map(|(key, compared)| JudgedRow { key, split, compared }));
     }
     found
 }

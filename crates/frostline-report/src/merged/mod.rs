@@ -17,10 +17,10 @@ use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::paper;
 use crate::render::svg::{Drawn, Frame};
-use crate::render::{csv, html, markdown, parquet, svg, terminal};
+use crate::render::{svg, terminal};
 use crate::report::{self, ReportError, ReportFile, fault};
 use crate::results;
-use crate::study::words::{self, SYNTHETIC, SYNTHETIC_SHORT};
+use crate::study::words::{self, SYNTHETIC_SHORT};
 use crate::study::{Stored, Study, distinct};
 use crate::table::{Columns, PaperTable, Quantity, Table};
 
@@ -39,7 +39,7 @@ pub(crate) struct Named {
 struct Beside {
     /// How it differs from that one.
     unlike: Unlike,
-    /// The verdicts, where predictions were read.
+    /// The verdicts, if predictions were read.
     judged: Vec<JudgedRow>,
 }
 
@@ -97,26 +97,13 @@ impl Merged {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        let text = |path: &str, text: String| ReportFile { path: path.into(), bytes: text.into_bytes() };
         let all: Vec<(&str, &Study)> =
             self.sweeps.iter().map(|one| (one.name.as_str(), &one.study)).collect();
-        let results = results::build_table(&all);
         let name = self.name();
+        let frame = Frame { name: &name, is_synthetic: self.synthetic(), policies: &self.policies() };
+        let figures = svg::draw_figures(frame, [self.figure()]);
         let paper = paper::write_tables(&name, self.synthetic(), &self.paper_tables());
-        let banner = self.synthetic().then_some([SYNTHETIC_SHORT, SYNTHETIC]);
-        let figure = self.figure();
-        let frame = Frame { name: &name, banner, policies: &self.policies() };
-        let figures = [(svg::draw_figure(frame, &figure), figure)].map(|(drawing, figure)| (figure, drawing));
-        let document = self.document(&figures);
-        let mut files = vec![
-            text("index.html", html::write_page(&document)),
-            text("comparison.md", markdown::write_document(&document)),
-            text("results.csv", csv::write_table(&results)),
-            ReportFile { path: "results.parquet".into(), bytes: parquet::write_table(&results) },
-        ];
-        files.extend(paper.into_iter().map(|(path, _, tables)| text(path, tables)));
-        files.extend(report::figure_files(&figures)?);
-        Ok(files)
+        report::write_files(&self.document(&figures), "comparison.md", &results::build_table(&all), paper)
     }
 
     /// The table for a terminal of this many columns, and what may not be compared.
@@ -245,7 +232,7 @@ impl Merged {
 
 /// What the columns are.
 const ABOUT: &str = "Accuracies are means over seeds, in percent; ± is one standard deviation. Differences are from the first \
-                     sweep, in points, over the seeds that both have; there is none where the two may not be compared. \
+                     sweep, in points, over the seeds that both have; there is none if the two may not be compared. \
                      Verdicts are on dev, on the same sentences, and need the stored predictions.";
 
 /// The other files of the report.
@@ -253,7 +240,7 @@ const FILES: [&str; 4] = [
     "`results.csv`: one row per sweep, cell, epoch and task, for pandas and R; `sweep` has the names above.",
     "`results.parquet`: the same with types.",
     "`tables.tex` and `results.tex`: the tables for LaTeX, and every number of them as a command.",
-    "`figures/`: the figure as SVG and, where this program draws them, as PDF.",
+    "`figures/`: the figure as SVG and, if this program draws them, as PDF.",
 ];
 
 /// The encoders of a sweep's cells.

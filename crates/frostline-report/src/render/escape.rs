@@ -1,5 +1,5 @@
 //! Text from files, so that it can only be read: labels, names and identifiers may contain anything. Each kind of
-//! output escapes in one place, where it leaves this crate.
+//! output escapes in one place, when it leaves this crate.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -16,7 +16,7 @@ pub(crate) const SPLIT: &str = "dev";
 /// What to freeze in a language, or in all of them, with some values of the further axes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Advice {
-    /// One language; all of them where there are several.
+    /// One language; all of them if there are several.
     pub langs: Vec<String>,
     /// Values of the further axes, in their order.
     pub extras: Vec<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Advice {
     pub policies: usize,
     /// How many of these are shown to lose more than the margin in at least one language.
     pub losing: usize,
-    /// The cheapest policy that is shown to lose at most the margin in each language; nothing where none is.
+    /// The cheapest policy that is shown to lose at most the margin in each language; nothing if none is.
     pub choice: Option<Choice>,
     /// The cheapest policy that may be as good: it is cheaper than the choice, not shown to lose more than the margin, and in no
     /// language below the most frequent tag.
@@ -80,7 +80,7 @@ impl Candidate<'_> {
     }
 }
 
-/// For each combination of further axes: every language, then all of them together where there are several. `margin` is
+/// For each combination of further axes: every language, then all of them together if there are several. `margin` is
 /// in points.
 pub(crate) fn recommend_policies(
     groups: &[Group],
@@ -184,7 +184,7 @@ struct CostAndScore {
     against_none: Option<[f64; 2]>,
 }
 
-/// Standings of all groups; nothing where no cell is done.
+/// Standings of all groups; nothing if no cell is done.
 pub(crate) fn rank_groups(
     cells: &[CellView],
     groups: &[Group],

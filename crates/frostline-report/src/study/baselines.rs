@@ -55,13 +55,18 @@ impl BaselineStats {
         }
     }
 
+    /// Its scores on a split.
+    pub fn on(&self, split: &str) -> Option<&BaselineScore> {
+        if split == "dev" { self.dev.as_ref() } else { self.test.as_ref() }
+    }
+
     /// Whether it is the one of these further axes.
     pub fn is_at(&self, extras: &[String]) -> bool {
         self.extras.iter().zip(extras).all(|(own, other)| own == other || own == ANY)
     }
 }
 
-/// The baselines of a task in a language, of the headline where none is named: for all further axes together where they make
+/// The baselines of a task in a language, of the headline if none is named: for all further axes together where they make
 /// no difference.
 pub(crate) fn of_cells(cells: &[CellView], lang: &str, task: Option<&str>) -> Vec<BaselineStats> {
     let here = cells.iter().filter(|view| view.cell.settings.lang == lang);

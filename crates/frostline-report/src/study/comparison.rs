@@ -48,16 +48,23 @@ pub(crate) struct Judging<'a> {
 /// A row before it is judged: its seeds, and its difference or why there is none.
 type MeasuredRow = (Vec<u64>, Result<CrossedDifference, String>);
 
-impl Judging<'_> {
-    /// Judges the rows of each table together, with the scatter of seeds of all tables, which is returned too. Pairs without
-    /// stored predictions are left out.
-    pub fn compare(&self, tables: &[Vec<PairsBySeed<'_>>]) -> (Vec<Vec<Comparison>>, SeedScatter) {
-        let measured: Vec<Vec<MeasuredRow>> =
-            tables.iter().map(|rows| rows.iter().map(|row| self.measure(row)).collect()).collect();
-        let all = measured.iter().flatten().filter_map(|(_, row)| row.as_ref().ok());
+impl<'a> Judging<'a> {
+    /// Compares what each task is scored by.
+    pub fn new(outcomes: Sides<'a>, split: &'static str, margin: f64) -> Self {
+        Self { outcomes, split, kind: ScoreKind::Own, margin, scatter: SeedScatter::default() }
+    }
+
+    /// Judges the rows of each table together, with the scatter of seeds of all tables, which is returned too. Each row
+    /// keeps its key. Pairs without stored predictions are left out.
+    pub fn compare<K>(&self, tables: Vec<Vec<(K, PairsBySeed<'_>)>>) -> (Vec<(K, Comparison)>, SeedScatter) {
+        let measure = |(key, row): (K, PairsBySeed<'_>)| (key, self.measure(&row));
+        let measured: Vec<(Vec<K>, Vec<MeasuredRow>)> =
+            tables.into_iter().map(|rows| rows.into_iter().map(measure).unzip()).collect();
+        let all = measured.iter().flat_map(|(_, rows)| rows).filter_map(|(_, row)| row.as_ref().ok());
         let scatter = SeedScatter::of(all).or_larger(self.scatter);
-        let judged = measured.into_iter().map(|rows| self.judge(rows, scatter)).collect();
-        (judged, scatter)
+        let judged =
+            measured.into_iter().flat_map(|(keys, rows)| keys.into_iter().zip(self.judge(rows, scatter)));
+        (judged.collect(), scatter)
     }
 
     fn measure(&self, row: &PairsBySeed<'_>) -> MeasuredRow {
@@ -118,7 +125,7 @@ impl Comparison {
         }
     }
 
-    /// What would decide, in words; nothing where it is decided.
+    /// What would decide, in words; nothing if it is decided.
     pub fn would_decide(&self) -> Option<String> {
         let judged = self.judged().filter(|judged| judged.verdict == Verdict::Undecided)?;
         Some(match judged.needed {

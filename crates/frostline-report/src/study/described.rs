@@ -109,7 +109,7 @@ fn sizes_by_language(study: &Study) -> Vec<(&str, (u64, u64))> {
     study.langs().into_iter().filter_map(|lang| Some((lang, of_lang(lang)?))).collect()
 }
 
-/// Train sentences of all languages: `500 to 600`; nothing where no cell is done.
+/// Train sentences of all languages: `500 to 600`; nothing if no cell is done.
 pub(crate) fn train_sentences(study: &Study) -> Option<String> {
     let all = sizes_by_language(study);
     let low = all.iter().map(|(_, (low, _))| *low).min()?;

@@ -1,5 +1,5 @@
 //! What happened over a cell's epochs, over cells that differ only in their seed. An epoch's stage is told where
-//! there are several, what learns where that changes.
+//! there are several, what learns, if that changes.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(crate) struct EpochStats {
     /// The epoch's stage, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// Parameters that learned at its end, where that changes within a cell.
+    /// Parameters that learned at its end, if that changes within a cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trainable_parameters: Option<u64>,
     pub dev_accuracy: MeanStd,
@@ -24,7 +24,7 @@ pub(crate) struct EpochStats {
     /// Mean F1 of all labels; nothing if a cell's record lacks it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dev_macro_f1: Option<MeanStd>,
-    /// F1 of the second of two labels of sentences; nothing where a task has others.
+    /// F1 of the second of two labels of sentences; nothing if a task has others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dev_positive_f1: Option<MeanStd>,
     pub dev_loss_nats: MeanStd,

@@ -19,6 +19,11 @@ impl Group {
         self.place() == view.place()
     }
 
+    /// Its scores on a split.
+    pub fn on(&self, split: &str) -> Option<&SplitStats> {
+        if split == "dev" { self.dev.as_ref() } else { self.test.as_ref() }
+    }
+
     /// All names of the policy: `first-3 = first-50%`.
     pub fn names(&self) -> String {
         self.all_names().collect::<Vec<_>>().join(" = ")
@@ -40,7 +45,7 @@ impl Group {
         in_all && self.parameters.as_ref().is_some_and(|parameters| parameters.trainable == 0)
     }
 
-    /// How many of its cells ran while the machine was busy with other work: `2 of 3`; nothing where none is known to have.
+    /// How many of its cells ran while the machine was busy with other work: `2 of 3`; nothing if none is known to have.
     pub fn busy_words(&self) -> Option<String> {
         (self.busy > 0).then(|| format!("{} of {}", self.busy, self.watched))
     }
@@ -71,7 +76,7 @@ pub(crate) struct Group {
     pub test: Option<SplitStats>,
     /// The score on dev minus the baseline's, paired by seed.
     pub dev_gain: Option<MeanStd>,
-    /// Where all of its cells ran on the same hardware.
+    /// If all of its cells ran on the same hardware.
     pub times: Option<Times>,
     /// Times by hardware, in the cells' order.
     pub times_by: Vec<(Hardware, Times)>,
@@ -79,7 +84,7 @@ pub(crate) struct Group {
     pub watched: usize,
     pub busy: usize,
     pub epochs: Vec<EpochStats>,
-    /// Task by task; empty where a cell is one stage of one task that tags words.
+    /// Task by task; empty if a cell is one stage of one task that tags words.
     pub stages: Vec<StageStats>,
 }
 

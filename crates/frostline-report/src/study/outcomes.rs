@@ -38,7 +38,7 @@ pub(crate) struct Sides<'a> {
     pub b: &'a Outcomes,
 }
 
-/// The share of a dataset's file that a cell's seed draws to be this split; nothing where the split is a file.
+/// The share of a dataset's file that a cell's seed draws to be this split; nothing if the split is a file.
 pub(crate) fn drawn_share(cell: &Cell, dataset: &str, split: &str) -> Option<f64> {
     let data = &cell.settings.data;
     let has_train = cell.inputs.contains_key(&cell.settings.role(dataset, "train"));
@@ -51,13 +51,13 @@ pub(crate) fn drawn_share(cell: &Cell, dataset: &str, split: &str) -> Option<f64
 }
 
 impl<'a> After<'a> {
-    /// A cell at its end, as its headline scores it; nothing where it is not done.
+    /// A cell at its end, as its headline scores it; nothing if it is not done.
     pub fn end(view: &'a CellView) -> Option<Self> {
         let result = &view.done()?.result;
         Some(Self { cell: &view.cell, stage: result.stages.len().checked_sub(1)?, task: &result.headline })
     }
 
-    /// The share of a file that the cell's seed draws to be this split; nothing where the split is the same for all seeds, or
+    /// The share of a file that the cell's seed draws to be this split; nothing if the split is the same for all seeds, or
     /// the other cell has another file.
     fn drawn(&self, split: &str, other: &Cell) -> Option<f64> {
         let task = self.cell.settings.tasks.get(self.task)?;
@@ -106,7 +106,7 @@ impl Outcomes {
         all
     }
 
-    /// Adds what a cell has right, where it is known.
+    /// Adds what a cell has right, if it is known.
     fn add(&mut self, after: &After<'_>, split: &'static str, right: Option<Right>) {
         if let Some(right) = right {
             self.of.insert(after.key(split), right);
@@ -236,7 +236,7 @@ const OTHER_SENTENCES: &str = "the cells were scored on different sentences";
 /// What each seed of a comparison was scored on.
 struct OfSeeds<'a> {
     texts: Vec<&'a Right>,
-    /// The share of the same file that each seed drew, where all did.
+    /// The share of the same file that each seed drew, if all did.
     drawn: Option<f64>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Right {
     pub words: Vec<u32>,
     /// Entities of each sentence, where the task is scored by their F1.
     pub entities: EntityCounts,
-    /// Tags of each sentence, where the macro F1 of tags is compared.
+    /// Tags of each sentence, if the macro F1 of tags is compared.
     pub tags: Option<Vec<Vec<ClassCount>>>,
 }
 
@@ -64,7 +64,7 @@ impl Right {
         }
     }
 
-    /// The same with its entities, where the record counts them.
+    /// The same with its entities, if the record counts them.
     pub fn with_entities(self, text: &Text, tags: &[String], said: &PredictedTags, score: &Score) -> Self {
         let Some(recorded) = score.entities else { return self };
         let counts = entity_counts(text, tags, said);

@@ -1,14 +1,11 @@
 //! Every stage compared with the one before it in the same cells, judged by the rule of all verdicts: paired by seed and by
 //! sentence.
 
-use frostline_score::SeedScatter;
-
 use crate::study::cells::{CellView, SPLITS, distinct};
 use crate::study::comparison::{Judging, PairsBySeed};
 use crate::study::groups::Group;
-use crate::study::outcomes::{After, Outcomes, Twins};
-use crate::study::scores::ScoreKind;
-use crate::study::stages::{StageChange, TaskStats, score_at};
+use crate::study::outcomes::{After, Outcomes};
+use crate::study::stages::{TaskStats, score_at};
 
 /// A task after a stage of a group, by their places.
 type TaskPlace = (usize, usize, usize);
@@ -17,47 +14,29 @@ type TaskPlace = (usize, usize, usize);
 /// together. `margin` is in points.
 pub(crate) fn judge(groups: &mut [Group], cells: &[CellView], outcomes: &Outcomes, margin: f64) {
     for split in SPLITS {
-        let langs = distinct(groups.iter().map(|group| group.lang.clone()));
-        let places: Vec<Vec<TaskPlace>> =
-            langs.iter().map(|lang| places_with_change(groups, lang, split)).collect();
-        let row = |&place: &TaskPlace| pairs_of_stage(groups, cells, split, place);
-        let rows: Vec<Vec<PairsBySeed<'_>>> =
-            places.iter().map(|places| places.iter().map(row).collect()).collect();
-        let judging = Judging {
-            outcomes: outcomes.both(),
-            split,
-            kind: ScoreKind::Own,
-            margin,
-            scatter: SeedScatter::default(),
-        };
-        let (verdicts, _) = judging.compare(&rows);
-        for ((group, stage, task), verdict) in
-            places.into_iter().flatten().zip(verdicts.into_iter().flatten())
-        {
+        let langs = distinct(groups.iter().map(|group| group.lang.as_str()));
+        let row = |place| (place, pairs_of_stage(groups, cells, split, place));
+        let table = |lang: &str| places_with_change(groups, lang, split).into_iter().map(row).collect();
+        let tables = langs.into_iter().map(table).collect();
+        let (verdicts, _) = Judging::new(outcomes.both(), split, margin).compare(tables);
+        for ((group, stage, task), verdict) in verdicts {
             let task = &mut groups[group].stages[stage].tasks[task];
-            if let Some(change) = change_of(task, split) {
+            let scored = if split == "dev" { &mut task.dev } else { &mut task.test };
+            if let Some(change) = scored.as_mut().and_then(|scored| scored.change.as_mut()) {
                 change.verdict = Some(verdict);
             }
         }
     }
 }
 
-/// What a stage changed of a task on a split.
-fn change_of<'a>(task: &'a mut TaskStats, split: &str) -> Option<&'a mut StageChange> {
-    let scored = if split == "dev" { task.dev.as_mut() } else { task.test.as_mut() };
-    scored?.change.as_mut()
-}
-
 /// The places with a change.
-fn places_with_change(groups: &mut [Group], lang: &str, split: &str) -> Vec<TaskPlace> {
+fn places_with_change(groups: &[Group], lang: &str, split: &str) -> Vec<TaskPlace> {
     let mut places = Vec::new();
-    for (at_group, group) in groups.iter_mut().enumerate().filter(|(_, group)| group.lang == lang) {
-        for (at_stage, stage) in group.stages.iter_mut().enumerate() {
-            for (at_task, task) in stage.tasks.iter_mut().enumerate() {
-                if change_of(task, split).is_some() {
-                    places.push((at_group, at_stage, at_task));
-                }
-            }
+    for (at_group, group) in groups.iter().enumerate().filter(|(_, group)| group.lang == lang) {
+        for (at_stage, stage) in group.stages.iter().enumerate() {
+            let has_change = |task: &TaskStats| task.on(split).is_some_and(|scored| scored.change.is_some());
+            let changed = stage.tasks.iter().enumerate().filter(|(_, task)| has_change(task));
+            places.extend(changed.map(|(at_task, _)| (at_group, at_stage, at_task)));
         }
     }
     places
@@ -69,7 +48,7 @@ fn pairs_of_stage<'a>(
     cells: &'a [CellView],
     split: &str,
     (group, stage, task): TaskPlace,
-) -> Vec<(u64, Twins<'a>)> {
+) -> PairsBySeed<'a> {
     let name = &groups[group].stages[stage].tasks[task].task;
     let pair = |view: &'a CellView| {
         let result = &view.done()?.result;

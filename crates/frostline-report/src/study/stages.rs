@@ -37,6 +37,18 @@ pub(crate) struct TaskStats {
     pub test: Option<Scored>,
 }
 
+impl TaskStats {
+    /// Returns its scores on a split.
+    pub fn on(&self, split: &str) -> Option<&Scored> {
+        if split == "dev" { self.dev.as_ref() } else { self.test.as_ref() }
+    }
+
+    /// Returns what the stage changed of its score on a split.
+    pub fn change_on(&self, split: &str) -> Option<&StageChange> {
+        self.on(split)?.change.as_ref()
+    }
+}
+
 /// What a task is scored by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -108,18 +120,18 @@ impl StageChange {
         }
     }
 
-    /// What was found, where predictions could be compared.
+    /// What was found, if predictions could be compared.
     pub fn judged(&self) -> Option<&Judged> {
         self.verdict.as_ref()?.judged()
     }
 
-    /// The verdict in words, where there is one.
+    /// The verdict in words, if there is one.
     pub fn told(&self) -> Option<String> {
         self.judged().and(self.verdict.as_ref()).map(Comparison::words)
     }
 }
 
-/// The stages of cells that differ only in their seed; none where there is nothing beyond the plain.
+/// The stages of cells that differ only in their seed; none if there is nothing beyond the plain.
 pub(crate) fn summarize_stages(members: &[&CellView]) -> Vec<StageStats> {
     let cells: Vec<(&Settings, &Done)> =
         members.iter().filter_map(|view| Some((&view.cell.settings, view.done()?))).collect();

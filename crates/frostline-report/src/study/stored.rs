@@ -8,7 +8,7 @@ use crate::study::predictions::SentencePredictions;
 use crate::study::right::StageWords;
 use crate::study::tagged::Tagged;
 
-/// Gives the text of a cell's file, or nothing where it is not there.
+/// Gives the text of a cell's file, or nothing if it is not there.
 pub(crate) type ReadFile<'a> = Box<dyn FnMut(&Cell, &StoredFile) -> Option<String> + 'a>;
 
 /// Predictions, and the way to further files.

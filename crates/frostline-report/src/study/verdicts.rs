@@ -48,7 +48,7 @@ impl PolicyVerdict {
 pub(crate) struct Verdicts {
     /// By language and split, in the order of groups, on the score of the headline task.
     pub rows: Vec<PolicyVerdict>,
-    /// The same on the macro F1 of tags, where words are tagged.
+    /// The same on the macro F1 of tags, if words are tagged.
     pub macro_f1: Vec<PolicyVerdict>,
     /// How much seeds scatter in all comparisons of a split, in the order of [`SPLITS`].
     scatter: [SeedScatter; 2],
@@ -57,24 +57,17 @@ pub(crate) struct Verdicts {
 impl Verdicts {
     /// Judges every group. The intervals of all rows of a language on a split hold together. `margin` is in points.
     pub fn of(cells: &[CellView], groups: &[Group], outcomes: &Outcomes, margin: f64) -> Self {
-        let judging = |split, kind| Judging {
-            outcomes: outcomes.both(),
-            split,
-            kind,
-            margin,
-            scatter: SeedScatter::default(),
+        let judge = |kind| {
+            SPLITS.map(|split| {
+                let judging = Judging { kind, ..Judging::new(outcomes.both(), split, margin) };
+                judge_policies(cells, groups, &judging)
+            })
         };
-        let of_split = |split, kind| judge_tables(cells, groups, &judging(split, kind));
-        let own = SPLITS.map(|split| of_split(split, ScoreKind::Own));
-        let macro_f1 = SPLITS.map(|split| of_split(split, ScoreKind::MacroF1));
-        Self {
-            scatter: [own[0].1, own[1].1],
-            rows: by_language(own.map(|(tables, _)| tables)),
-            macro_f1: by_language(macro_f1.map(|(tables, _)| tables))
-                .into_iter()
-                .filter(|row| row.judged().is_some())
-                .collect(),
-        }
+        let (own, macro_f1) = (judge(ScoreKind::Own), judge(ScoreKind::MacroF1));
+        let mut macro_f1 = by_language(groups, macro_f1.map(|(rows, _)| rows));
+        macro_f1.retain(|row| row.judged().is_some());
+        let scatter = [own[0].1, own[1].1];
+        Self { scatter, rows: by_language(groups, own.map(|(rows, _)| rows)), macro_f1 }
     }
 
     /// How much seeds scatter in all comparisons with `none` on a split.
@@ -103,35 +96,25 @@ impl Verdicts {
     }
 }
 
-/// The rows of each language on a split, in the order of groups, and how much seeds scatter in all of them.
-fn judge_tables(
+/// The verdicts on a split, language by language in the order of groups, and how much seeds scatter in all of them.
+fn judge_policies(
     cells: &[CellView],
     groups: &[Group],
     judging: &Judging<'_>,
-) -> (Vec<Vec<PolicyVerdict>>, SeedScatter) {
+) -> (Vec<PolicyVerdict>, SeedScatter) {
     let split = judging.split;
-    let of_lang = |lang: &str| {
-        let others = groups.iter().filter(|group| group.lang == lang && group.policy != BASELINE);
-        let paired = others.map(|group| (group, twins_of_group(cells, group, split)));
-        paired.filter(|(_, twins)| !twins.is_empty()).collect::<Vec<_>>()
+    let row = |group| {
+        let twins = twins_of_group(cells, group, split);
+        let pairs: PairsBySeed<'_> = twins.iter().filter_map(|(a, b)| ends_of_cells(a, b)).collect();
+        (!twins.is_empty()).then_some(((group, twins), pairs))
     };
-    let langs: Vec<_> =
-        distinct(groups.iter().map(|group| group.lang.as_str())).into_iter().map(of_lang).collect();
-    let rows: Vec<Vec<PairsBySeed<'_>>> =
-        langs.iter().map(|table| table.iter().map(|(_, twins)| pairs_of_twins(twins)).collect()).collect();
-    let (compared, scatter) = judging.compare(&rows);
-    let table = |(table, compared): (Vec<(&Group, Vec<_>)>, Vec<Comparison>)| {
-        table
-            .into_iter()
-            .zip(compared)
-            .map(|((group, twins), found)| policy_verdict(group, twins, split, found))
-            .collect()
+    let others = |lang: &str| {
+        groups.iter().filter(|group| group.lang == lang && group.policy != BASELINE).filter_map(row).collect()
     };
-    (langs.into_iter().zip(compared).map(table).collect(), scatter)
-}
-
-fn pairs_of_twins<'a>(twins: &[(&'a CellView, &'a CellView)]) -> PairsBySeed<'a> {
-    twins.iter().filter_map(|(a, b)| ends_of_cells(a, b)).collect()
+    let langs = distinct(groups.iter().map(|group| group.lang.as_str()));
+    let (compared, scatter) = judging.compare(langs.into_iter().map(others).collect());
+    let verdict = |((group, twins), found)| policy_verdict(group, twins, split, found);
+    (compared.into_iter().map(verdict).collect(), scatter)
 }
 
 fn policy_verdict(
@@ -151,9 +134,11 @@ fn policy_verdict(
     }
 }
 
-/// The tables of both splits, language by language.
-fn by_language([dev, test]: [Vec<Vec<PolicyVerdict>>; 2]) -> Vec<PolicyVerdict> {
-    dev.into_iter().zip(test).flat_map(|(dev, test)| dev.into_iter().chain(test)).collect()
+/// The rows of both splits, language by language.
+fn by_language(groups: &[Group], rows: [Vec<PolicyVerdict>; 2]) -> Vec<PolicyVerdict> {
+    let mut rows = rows.concat();
+    rows.sort_by_key(|row| groups.iter().position(|group| group.lang == row.lang));
+    rows
 }
 
 /// The ends of two cells, with their seed.
@@ -175,7 +160,7 @@ fn twins_of_group<'a>(
     cells.iter().filter(|view| group.holds(view)).filter(scored).filter_map(pair).collect()
 }
 
-/// Stochastic order over seeds, where there are enough.
+/// Stochastic order over seeds, if there are enough.
 fn stochastic_order(paired: &[(&CellView, &CellView)], split: &str) -> Option<StochasticOrder> {
     if paired.len() < SEEDS_FOR_ORDER {
         return None;

@@ -177,10 +177,8 @@ fn dev_figure(study: &Study) -> Figure {
         title: dev_accuracy!(" by what is frozen"),
         theme: Theme::Accuracy,
         about: format!(
-            "Each mark is the mean accuracy on dev, over all {many}. The thick line \
-             at its end is one standard deviation over seeds. The thin line is the 95 % Wilson \
-             interval of that accuracy alone; the tables show which policies differ. Dashed lines are \
-             baselines, which need no training of the encoder."
+            "The mean accuracy of each policy on dev, over all {many}. Dashed lines are baselines, which need no training of \
+             the encoder."
         ),
         chart: accuracy_bars(study, Lengths::Shares, "95 % interval of dev", |group| vec![split_bar("", group.dev.as_ref())]),
         notes: vec![
@@ -202,10 +200,7 @@ fn dev_and_test(study: &Study) -> Figure {
         path: "figures/dev_test.svg",
         title: "Dev and test accuracy by what is frozen",
         theme: Theme::Accuracy,
-        about: format!(
-            "Each pair of bars is a policy's mean accuracy over all {many} of dev and of test, the thin \
-             line at its end the 95 % Wilson interval at that split's size."
-        ),
+        about: format!("The mean accuracy of each policy on dev and on test, over all {many}."),
         chart: accuracy_bars(study, Lengths::Groups, "95 % interval", |group| {
             vec![split_bar("dev", group.dev.as_ref()), split_bar("test", group.test.as_ref())]
         }),

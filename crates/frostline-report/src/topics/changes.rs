@@ -59,7 +59,7 @@ fn has_changes(study: &Study) -> bool {
     study.cells.iter().filter_map(CellView::done).any(|done| !done.result.changes.is_empty())
 }
 
-/// A group's parts from the input up; empty where its records tell nothing.
+/// A group's parts from the input up; empty if its records tell nothing.
 fn changes_of_group(study: &Study, group: &Group) -> Vec<PartChange> {
     let results: Vec<&Outcome> =
         study.members(group).filter_map(CellView::done).map(|done| &done.result).collect();
@@ -134,7 +134,7 @@ fn describe_settling(study: &Study, lang: &str, page: &mut Page) {
         page.item(format!("**{}**: {}", keys::name(group), parts.join(", ")));
     }
     page.paragraph(
-        "Means over seeds. What is not named learned to the end. Where nothing is dropped in what is frozen, \
+        "Means over seeds. What is not named learned to the end. If nothing is dropped in what is frozen, \
          its output is read from memory from then on, as far as that holds it.",
     );
 }

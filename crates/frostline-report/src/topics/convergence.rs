@@ -1,4 +1,4 @@
-//! What happens from epoch to epoch: accuracy and losses, and what learns where that changes.
+//! What happens from epoch to epoch: accuracy and losses, and what learns, if that changes.
 
 use frostline_record::PublishedRun;
 use frostline_score::MeanStd;
@@ -26,31 +26,24 @@ impl Topic for Convergence {
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        let panels = panels(study);
-        let points = |group: &Group| -> Vec<(f64, MeanStd)> {
-            group.epochs.iter().map(|row| (f64::from(row.epoch), row.dev_accuracy)).collect()
+        let points =
+            |group: &Group| group.epochs.iter().map(|row| (f64::from(row.epoch), row.dev_accuracy)).collect();
+        let lines = Lines {
+            panels: Vec::new(),
+            x_title: "epoch",
+            x: XAxis::From(1),
+            y_title: DEV_AXIS,
+            y: YAxis::Shares,
+            spread: Spread::Band,
+            key: LineKey::Marks,
         };
-        let mut notes = vec![Note::YAxis];
-        if study.has_several_seeds() {
-            notes.push("Line: mean over seeds. Shade: one standard deviation.".into());
-        }
-        notes.extend(unnamed_note(&panels).map(Note::Text));
+        let shade = "Line: mean over seeds. Shade: one standard deviation.".into();
+        let notes = [Note::YAxis].into_iter().chain(study.has_several_seeds().then_some(shade));
         vec![Figure {
             path: "figures/convergence.svg",
             title: dev_accuracy!(" after each epoch"),
-            theme: Theme::Learning,
-            about: "Each line is the mean over seeds. The shade around it is one standard deviation.".into(),
-            chart: Chart::Lines(Lines {
-                panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
-                x_title: "epoch",
-                x: XAxis::From(1),
-                y_title: DEV_AXIS,
-                y: YAxis::Shares,
-                spread: Spread::Band,
-                key: LineKey::Marks,
-            }),
-            notes,
-            across: study.langs().len(),
+            about: "Each line is a policy's mean over seeds.".into(),
+            ..curves_figure(study, lines, notes, &points)
         }]
     }
 
@@ -181,7 +174,7 @@ fn list_stages(study: &Study, lang: &str, page: &mut Page) {
     }
 }
 
-/// What learns after each epoch, where that changes within a cell.
+/// What learns after each epoch, if that changes within a cell.
 fn describe_trainable(study: &Study, lang: &str, page: &mut Page) {
     let changes = |group: &&Group| group.epochs.iter().any(|row| row.trainable_parameters.is_some());
     let thawing: Vec<&Group> = study.groups_of(lang).filter(changes).collect();
@@ -202,8 +195,28 @@ fn describe_trainable(study: &Study, lang: &str, page: &mut Page) {
     page.paragraph(format!("What learned at the end of each epoch, in cells in which that changes.{rest}"));
 }
 
+/// A figure of a curve per policy, without its name and title. `lines` has no panels yet.
+pub(crate) fn curves_figure(
+    study: &Study,
+    lines: Lines,
+    notes: impl IntoIterator<Item = Note>,
+    points: &dyn Fn(&Group) -> Vec<(f64, MeanStd)>,
+) -> Figure {
+    let panels = panels(study);
+    let lines_of = |panel: &Panel<'_>| policy_lines(study, panel, points);
+    Figure {
+        path: "",
+        title: "",
+        theme: Theme::Learning,
+        about: String::new(),
+        chart: Chart::Lines(Lines { panels: panels.iter().map(lines_of).collect(), ..lines }),
+        notes: notes.into_iter().chain(unnamed_note(&panels).map(Note::Text)).collect(),
+        across: study.langs().len(),
+    }
+}
+
 /// A panel's policies as lines; where there are too many, only some carry names.
-pub(crate) fn policy_lines(
+fn policy_lines(
     study: &Study,
     panel: &Panel<'_>,
     points: &dyn Fn(&Group) -> Vec<(f64, MeanStd)>,

@@ -57,8 +57,8 @@ impl Topic for LearningCurves {
                 page.table(columns.table(rows.chain(below)));
             }
             page.paragraph(
-                    "Numbers of sentences are those that cells learned from. ± is over seeds, and over draws where \
-                     `data.draw` is an axis and leaves sentences out; where each seed draws its own sentences it covers \
+                    "Numbers of sentences are those that cells learned from. ± is over seeds, and over draws if \
+                     `data.draw` is an axis and leaves sentences out; if each seed draws its own sentences it covers \
                      both.",
                 );
         }

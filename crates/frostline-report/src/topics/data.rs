@@ -232,8 +232,8 @@ fn add_notes(all: &[LearnedFrom<'_>], page: &mut Page) {
     page.section(2, "What the columns are");
     for note in [
         "All of it is counted from the sentences that cells learn from and are scored on, after the plan's \
-         cuts, and as the model is given them: in lower case where the plan asks for it.",
-        "**Words** are the labelled ones; where sentences are labelled, all of them. **Forms** are \
+         cuts, and as the model is given them: in lower case if the plan asks for it.",
+        "**Words** are the labelled ones; if sentences are labelled, all of them. **Forms** are \
          different words.",
         "**Subwords per word** is a mean over words of which a subword is left; specials do not count.",
         "**Cut off** are labelled words behind the longest sentence that the plan allows, **vanished** \

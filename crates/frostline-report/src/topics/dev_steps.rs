@@ -6,15 +6,15 @@ use frostline_record::DevPoint;
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::chart::{Chart, Figure, LineKey, Lines, Note, Spread, Theme, XAxis, YAxis};
+use crate::chart::{Figure, Lines, Note, YAxis};
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
-use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
+use crate::study::{CellView, Done, Group, Study};
 use crate::table::Quantity;
 use crate::topic::{Place, Topic, TopicTable};
-use crate::topics::convergence::policy_lines;
+use crate::topics::convergence::curves_figure;
 
 /// Dev within epochs, and early stopping.
 pub(crate) struct DevSteps;
@@ -62,28 +62,15 @@ impl Topic for DevSteps {
         if !dev_points(study).any(|_| true) {
             return Vec::new();
         }
-        let panels = panels(study);
-        let points = |group: &Group| -> Vec<(f64, MeanStd)> {
+        let points = |group: &Group| {
             dev_curve(study, group).iter().map(|point| (point.step as f64, point.dev_accuracy)).collect()
         };
-        let mut notes = vec![Note::YAxis];
-        notes.extend(unnamed_note(&panels).map(Note::Text));
+        let lines = Lines::by_step(DEV_AXIS, YAxis::Shares);
         vec![Figure {
             path: "figures/dev_steps.svg",
             title: dev_accuracy!(" while learning"),
-            theme: Theme::Learning,
             about: "Each line is the mean over seeds, after every `eval.every_steps` steps.".into(),
-            chart: Chart::Lines(Lines {
-                panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
-                x_title: "optimiser step",
-                x: XAxis::From(0),
-                y_title: DEV_AXIS,
-                y: YAxis::Shares,
-                spread: Spread::Nothing,
-                key: LineKey::Dashes,
-            }),
-            notes,
-            across: study.langs().len(),
+            ..curves_figure(study, lines, [Note::YAxis], &points)
         }]
     }
 

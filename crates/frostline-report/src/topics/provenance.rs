@@ -1,8 +1,8 @@
-//! Where the numbers come from: settings, inputs with their hashes, and who made the records.
+//! Where the numbers come from: settings, inputs with their hashes, the makers of the records, weights and precision.
 
 use std::collections::BTreeMap;
 
-use frostline_record::{Input, Inputs, MadeBy, Plan, Settings};
+use frostline_record::{Input, Inputs, MadeBy, Plan, Precision, Settings};
 use serde::Serialize;
 
 use crate::fields::Fields;
@@ -10,7 +10,7 @@ use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::study::cells::shown;
 use crate::study::hardware::Hardware;
-use crate::study::{Study, distinct};
+use crate::study::{CellView, Study, distinct};
 use crate::table::{Columns, Quantity};
 use crate::topic::{Place, Topic};
 
@@ -25,7 +25,8 @@ impl Topic for Provenance {
                     study.cells.iter().any(|view| view.cell.repeats_weights_caveat(caveat))
                 };
                 let caveats = study.sweep.plan.caveats.iter();
-                let mut points: Vec<String> = caveats.filter(|caveat| !said(caveat)).cloned().collect();
+                let mut points = weights_caveats(study);
+                points.extend(caveats.filter(|caveat| !said(caveat)).cloned());
                 points.extend(own_settings(study));
                 points.extend(different_makers(study));
                 if study.strays > 0 {
@@ -51,6 +52,7 @@ impl Topic for Provenance {
                 describe_settings(study, page);
                 describe_inputs(study, page);
                 made_by(study, page);
+                describe_precision(study, page);
             }
             _ => {}
         }
@@ -59,6 +61,7 @@ impl Topic for Provenance {
     fn facts(&self, study: &Study) -> Fields {
         let makers = study.makers().into_iter().map(|(made_by, records)| Maker { records, made_by });
         Fields::default()
+            .with_some("weights_caveats", &caveats_of_study(study))
             .with("made_by", &makers.collect::<Vec<_>>())
             .with("inputs", &inputs_of(study))
             .with("stray_records", &study.strays)
@@ -93,7 +96,7 @@ fn different_makers(study: &Study) -> Vec<String> {
         let machines = study.machines.iter().map(Hardware::words);
         points.push(format!(
             "**Times come from {} machines** ({}). They are not averaged, and no time of one is compared with that of \
-             another: where the cells of a row ran on several, its training time is a dash here and stands machine by machine \
+             another: if the cells of a row ran on several, its training time is a dash here and is listed machine by machine \
              under \"Where the time goes\".",
             study.machines.len(),
             machines.collect::<Vec<_>>().join(" and ")
@@ -147,19 +150,16 @@ struct Maker<'a> {
     made_by: &'a MadeBy,
 }
 
-/// The plan's settings.
+/// Settings of single policies and languages, and of the command line; the plan has the others.
 fn describe_settings(study: &Study, page: &mut Page) {
-    page.section(2, "Settings");
-    page.paragraph("The plan above has the settings that all cells share. Others:");
-    let plan = &study.sweep.plan;
-    for axis in plan.axes() {
-        let values: Vec<String> = plan.grid[axis].iter().map(ToString::to_string).collect();
-        page.item(format!("`{axis}` takes {}", values.join(", ")));
-    }
     let langs = with_own(study, |settings| settings.lang.clone(), Plan::own_of_lang);
     let langs = langs.into_iter().map(|(lang, own)| (lang.to_string(), own));
     let own: Vec<_> =
         policies_with_own(study).into_iter().chain(langs).filter(|(_, own)| !own.is_empty()).collect();
+    if own.is_empty() && study.sweep.overrides.is_empty() {
+        return;
+    }
+    page.section(2, "Settings that not all cells share");
     for (name, own) in &own {
         page.item(format!("`{name}` has settings of its own: {}", own.join(", ")));
     }
@@ -237,4 +237,60 @@ fn made_by(study: &Study, page: &mut Page) {
         .optional("Node", Quantity::Text, move |row| said(&row.0.node))
         .optional("Machine", Quantity::Count, |row| study.machine(&Hardware::of(row.0)));
     page.table(columns.table(makers));
+}
+
+/// What the operands of linear layers were rounded to, unless that is f32 throughout. It depends on the machine, not on the
+/// setting alone.
+fn describe_precision(study: &Study, page: &mut Page) {
+    let asked = |view: &CellView| view.cell.settings.train.precision;
+    if study.cells.iter().all(|view| asked(view) == Precision::F32) {
+        return;
+    }
+    page.section(2, "Precision");
+    page.paragraph(
+        "What the operands of linear layers were rounded to; sums and all else are f32. Cells that \
+             differ in it differ by rounding.",
+    );
+    let kind = |view: &CellView| (asked(view), view.made_by().map(|by| (by.isa.clone(), view.computed_in())));
+    for (asked, made) in distinct(study.cells.iter().map(kind)) {
+        let cells = study.cells.iter().filter(|view| kind(view) == (asked, made.clone())).count();
+        let (cells, asked) = (plural(cells, "cell"), asked.name());
+        page.item(match made {
+            None => format!("{cells} with `{asked}`: no record yet."),
+            Some((isa, Some(used))) if used.name() == asked => {
+                format!("{cells} with `{asked}`: computed in {asked} (instructions `{isa}`).")
+            }
+            Some((isa, _)) => format!(
+                "**{cells} with `{asked}`: computed in f32**, because the instructions `{isa}` have no \
+                     native {asked}."
+            ),
+        });
+    }
+}
+
+/// What to keep in mind about weights.
+fn weights_caveats(study: &Study) -> Vec<String> {
+    let in_all = study.cells.iter().all(|view| caveat_of_cell(view).is_some());
+    let place = if in_all { "" } else { ", in some of the cells" };
+    let found = caveats_of_study(study).into_iter();
+    found.map(|WeightsCaveat { encoder, caveat }| format!("**{encoder}**{place}: {caveat}")).collect()
+}
+
+/// An encoder of the study with what to keep in mind about its weights.
+#[derive(PartialEq, Serialize)]
+struct WeightsCaveat<'a> {
+    encoder: &'a str,
+    caveat: &'static str,
+}
+
+fn caveats_of_study(study: &Study) -> Vec<WeightsCaveat<'_>> {
+    let of_cell = |view| {
+        caveat_of_cell(view).map(|caveat| WeightsCaveat { encoder: &view.cell.settings.encoder.name, caveat })
+    };
+    distinct(study.cells.iter().filter_map(of_cell))
+}
+
+/// What to keep in mind about the weights that a cell starts from.
+fn caveat_of_cell(view: &CellView) -> Option<&'static str> {
+    view.cell.weights_caveat()
 }

@@ -97,7 +97,7 @@ fn how_found(search: &RateSearch) -> String {
     let scored = match on_dev {
         false => "scored on a piece cut off the train sentences, so that no dev or test sentence took part",
         true => {
-            "scored on dev where a dataset has no train file to cut a piece off, so that there the choice has seen dev"
+            "scored on dev if a dataset has no train file to cut a piece off; the choice has seen dev then"
         }
     };
     format!(

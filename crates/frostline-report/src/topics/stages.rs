@@ -4,7 +4,7 @@ use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Th
 use crate::fields::Fields;
 use crate::keys;
 use crate::page::Page;
-use crate::study::stages::{Scored, ScoredBy, StageChange, StageStats, TaskStats};
+use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats};
 use crate::study::{Group, SPLITS, Study, distinct, panels};
 use crate::table::{Columns, Quantity};
 use crate::topic::{Place, Topic};
@@ -77,16 +77,6 @@ fn metric_name<'a>(tasks: impl Iterator<Item = &'a TaskStats>) -> &'static str {
     }
 }
 
-/// A task's scores on a split.
-pub(crate) fn scored<'a>(task: &'a TaskStats, split: &str) -> Option<&'a Scored> {
-    if split == "dev" { task.dev.as_ref() } else { task.test.as_ref() }
-}
-
-/// What a stage changed of a task's score on a split.
-pub(crate) fn change<'a>(task: &'a TaskStats, split: &str) -> Option<&'a StageChange> {
-    scored(task, split)?.change.as_ref()
-}
-
 /// A split at the start of a head.
 pub(crate) fn capital(split: &str) -> &'static str {
     match split {
@@ -101,7 +91,7 @@ fn describe_scores(study: &Study, lang: &str, page: &mut Page) {
     let columns = SPLITS.into_iter().fold(key_columns(study), |columns, split| {
         let capital = capital(split);
         let columns = columns.optional(format!("{capital} {name}"), Quantity::Percent(2), move |row| {
-            Some(scored(headline_task(row.1)?, split)?.score)
+            Some(headline_task(row.1)?.on(split)?.score)
         });
         let columns = with_change(columns, split, "change", 1, move |row| of_headline(row, split));
         columns.optional(format!("{capital}: what would decide"), Quantity::Text, move |row| {
@@ -152,7 +142,7 @@ pub(crate) fn with_relative_change<'a, R: 'a>(
 
 /// What a stage changed of the headline on a split.
 fn of_headline<'a>(row: &StageRow<'a>, split: &str) -> Option<&'a StageChange> {
-    change(headline_task(row.1)?, split)
+    headline_task(row.1)?.change_on(split)
 }
 
 /// The same changes as shares: of the score, and of the errors.
@@ -211,10 +201,7 @@ fn scores_figure(study: &Study) -> Figure {
         path: "figures/stages.svg",
         title: "Dev score after each stage",
         theme: Theme::Parts,
-        about:
-            "Each mark is a policy's mean dev score after a stage, in the order of stages. The thick line \
-                at its end is one standard deviation over seeds."
-                .into(),
+        about: "Each mark is a policy's mean dev score after a stage, in the order of stages.".into(),
         chart: Chart::Bars(Bars {
             lengths: Lengths::Groups,
             panels: all,

@@ -11,7 +11,7 @@ use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats, learns,
 use crate::study::{CellView, Group, SPLITS, Study, distinct};
 use crate::table::{Columns, Quantity, Value};
 use crate::topic::{Place, Topic, TopicTable};
-use crate::topics::stages::{change, scored, with_change, with_relative_change};
+use crate::topics::stages::{with_change, with_relative_change};
 
 /// Tasks.
 pub(crate) struct Tasks;
@@ -141,8 +141,8 @@ fn describe_scores(study: &Study, lang: &str, rows: &[TaskRow<'_>], page: &mut P
     let columns = key_columns(study, staged)
         .column("Learned", Quantity::Text, |row| row.2.learned)
         .column("Scored by", Quantity::Text, |row| row.2.metric.name())
-        .column("Dev", Quantity::Percent(2), |row| scored(row.2, "dev").map(|scored| scored.score))
-        .optional("Test", Quantity::Percent(2), |row| scored(row.2, "test").map(|scored| scored.score))
+        .column("Dev", Quantity::Percent(2), |row| row.2.on("dev").map(|scored| scored.score))
+        .optional("Test", Quantity::Percent(2), |row| row.2.on("test").map(|scored| scored.score))
         .column("Dev size", Quantity::Count, |(.., task)| {
             task.dev.as_ref().map(|dev| format!("{} {}", count(dev.units), unit_name(task.unit)))
         });
@@ -154,7 +154,7 @@ fn describe_scores(study: &Study, lang: &str, rows: &[TaskRow<'_>], page: &mut P
     if rows.iter().any(|(_, _, task)| task.metric == ScoredBy::EntityF1) {
         page.paragraph(
             "**Entity F1** is the harmonic mean of precision and recall over all entities of a cell's \
-             split; an entity is right where its words and its type are. ± is over seeds.",
+             split; an entity is right if its words and its type are. ± is over seeds.",
         );
     }
 }
@@ -179,13 +179,13 @@ fn baseline_columns<'a>(study: &Study, staged: bool) -> Columns<'a, &'a Baseline
 
 /// Rows that a stage changed, of those that are asked for.
 fn changed_rows<'a>(rows: &[TaskRow<'a>], wanted: impl Fn(&TaskRow<'a>) -> bool) -> Vec<TaskRow<'a>> {
-    let has_change = |row: &&TaskRow<'a>| SPLITS.into_iter().any(|split| change(row.2, split).is_some());
+    let has_change = |row: &&TaskRow<'a>| SPLITS.into_iter().any(|split| row.2.change_on(split).is_some());
     rows.iter().filter(|row| wanted(row)).filter(has_change).copied().collect()
 }
 
 /// What a row's stage changed of its task.
 fn change_on<'a>(split: &'static str) -> impl Fn(&TaskRow<'a>) -> Option<&'a StageChange> + Clone {
-    move |row| change(row.2, split)
+    move |row| row.2.change_on(split)
 }
 
 /// Changes of tasks that a stage learned from; the table of stages has the headline's.
@@ -214,7 +214,7 @@ fn describe_drift(study: &Study, rows: &[TaskRow<'_>], page: &mut Page) {
         with_change(columns, split, "drift", rank, change_on(split))
     });
     let columns = columns.optional("Predictions", Quantity::Text, |row| {
-        describe_identity(SPLITS.map(|split| change(row.2, split)))
+        describe_identity(SPLITS.map(|split| row.2.change_on(split)))
     });
     page.table(columns.table(rows));
     page.paragraph(

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::chart::{Chart, Figure, LineKey, Lines, Note, Spread, Theme, XAxis, YAxis};
+use crate::chart::{Figure, Lines, YAxis};
 use crate::fields::Fields;
 use crate::study::words::{SENTENCES, units};
-use crate::study::{CellView, Done, Group, Study, panels, unnamed_note};
+use crate::study::{CellView, Done, Group, Study};
 use crate::topic::Topic;
-use crate::topics::convergence::policy_lines;
+use crate::topics::convergence::curves_figure;
 
 /// Train loss.
 pub(crate) struct TrainLoss;
@@ -24,39 +24,24 @@ struct LossStats {
 
 impl Topic for TrainLoss {
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        let panels = panels(study);
-        let points = |group: &Group| -> Vec<(f64, MeanStd)> {
+        let points = |group: &Group| {
             loss_curve(study, group).iter().map(|point| (point.step as f64, point.loss_nats)).collect()
         };
         let units = units(study);
-        let mut notes: Vec<Note> = vec![
-            format!(
-                "The vertical axis is logarithmic: equal steps are equal factors. Dropout is on, so the \
-                 loss is higher than a finished model's on the same {}.",
-                units.many
-            )
-            .into(),
-        ];
-        notes.extend(unnamed_note(&panels).map(Note::Text));
+        let note = format!(
+            "The vertical axis is logarithmic: equal steps are equal factors. Dropout is on, so the \
+             loss is higher than a finished model's on the same {}.",
+            units.many
+        );
+        let y_title = match units {
+            SENTENCES => "train loss, nats per sentence",
+            _ => "train loss, nats per word",
+        };
         vec![Figure {
             path: "figures/train_loss.svg",
             title: "Train loss while learning",
-            theme: Theme::Learning,
             about: "Each line is the mean over seeds of the loss since the point before.".into(),
-            chart: Chart::Lines(Lines {
-                panels: panels.iter().map(|panel| policy_lines(study, panel, &points)).collect(),
-                x_title: "optimiser step",
-                x: XAxis::From(0),
-                y_title: match units {
-                    SENTENCES => "train loss, nats per sentence",
-                    _ => "train loss, nats per word",
-                },
-                y: YAxis::Loss,
-                spread: Spread::Nothing,
-                key: LineKey::Dashes,
-            }),
-            notes,
-            across: study.langs().len(),
+            ..curves_figure(study, Lines::by_step(y_title, YAxis::Loss), [note.into()], &points)
         }]
     }
 

@@ -108,7 +108,7 @@ fn summarize_differences(study: &Study, rows: &[&PolicyVerdict]) -> String {
         false => format!("{} to {} points", signed(low, 2), signed(high, 2)),
     };
     let metric = study.metric();
-    // The sentence begins with the number of training sentences, where it is known.
+    // The sentence begins with the number of training sentences, if it is known.
     let beginning = |subject: &str| match described::train_sentences(study) {
         Some(sentences) => format!("With {sentences} training sentences, {subject}"),
         None => capital(subject),
@@ -284,7 +284,7 @@ fn explain_columns(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &m
     page.paragraph(format!(
         "Each cell is paired with the `none` cell of its seed, sentence by sentence ({} sentences of {split}). The \
          intervals are for other seeds and other sentences, and hold together: with a probability of 95 %, all of this table's \
-         contain their true difference. The verdict is where the interval lies: below 0 worse, above 0 better, within ± {} \
+         contain their true difference. The verdict depends on the interval: below 0 worse, above 0 better, within ± {} \
          equivalent. Whole sentences are resampled{of}; the scatter of seeds is estimated from all comparisons of the study. \
          **p** is 1 minus the confidence of the interval that ends at 0. \"What would decide\" assumes that the difference is what was \
          observed, and 80 % power.",
@@ -307,7 +307,7 @@ fn explain_columns(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &m
 
 /// What the columns about cost mean.
 const COSTS: &str = "**Time saved** is the share of the time of a step of `none` that a step is predicted to save. **Pareto front**: no other \
-     policy is at least as cheap and shown to score more, by the intervals of both. Predictions are shown here, also where \
+     policy is at least as cheap and shown to score more, by the intervals of both. Predictions are shown here, even if \
      steps were timed, since they do not depend on the machine's other work; what was measured is listed under \"What a step costs\".";
 
 /// Differences with their verdicts, for programs.

@@ -170,7 +170,7 @@ fn a_synthetic_sweep_with_gaps() {
     let (sweep, records) = gaps();
     let files = files("gaps", &sweep, &records);
     // `whole_report` has the settings, which are long.
-    let page = text(&files, "report.md").split("\n## Settings").next().unwrap_or_default();
+    let page = text(&files, "report.md").split("\n## How to reproduce it").next().unwrap_or_default();
     insta::assert_snapshot!("gaps_report", page);
     insta::assert_snapshot!("gaps_published", text(&files, "published.md"));
     let results = text(&files, "results.csv").lines().filter(|line| !line.contains(",4,"));
@@ -183,7 +183,7 @@ fn a_synthetic_sweep_with_gaps() {
 fn further_axes_and_one_seed() {
     let (sweep, records) = axes();
     let files = files("axes", &sweep, &records);
-    let page = text(&files, "report.md").split("\n## Settings").next().unwrap_or_default();
+    let page = text(&files, "report.md").split("\n## How to reproduce it").next().unwrap_or_default();
     insta::assert_snapshot!("axes_report", page);
     insta::assert_snapshot!("axes_published", text(&files, "published.md"));
     insta::assert_snapshot!("axes_terminal", Report::new(&sweep, &records, &[], None).terminal_table(70));

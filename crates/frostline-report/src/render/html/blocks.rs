@@ -40,8 +40,7 @@ impl<'a> Writer<'a> {
         for chapter in shown(page) {
             out += &self.chapter(chapter);
         }
-        out += "<footer><p>Written by Frostline from stored records. The page holds all that it shows and \
-                loads nothing. In CSV files accuracies and shares are fractions of 1, not percent.</p></footer>\n</main>\n";
+        out += "<footer><p>Written by Frostline from stored records. The page loads nothing.</p></footer>\n</main>\n";
         out
     }
 

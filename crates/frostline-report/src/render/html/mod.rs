@@ -9,7 +9,6 @@ mod blocks;
 mod data;
 mod guard;
 mod inline;
-mod sentences;
 mod tables;
 
 use crate::document::Document;
@@ -33,7 +32,7 @@ pub(crate) fn write_page(page: &Document<'_>) -> String {
     let body = Writer::new(page).body();
     let data = page
         .browser
-        .map_or_else(String::new, |browser| data::element("sentences-data", &sentences::browser(browser)));
+        .map_or_else(String::new, |browser| data::element("sentences-data", &data::browser_json(browser)));
     let head = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\

@@ -19,15 +19,19 @@ pub(crate) use sheet::{Drawing, Frame};
 /// A figure with how it was drawn.
 pub(crate) type Drawn = (Figure, Drawing);
 
-/// Draws a figure, for a file and for a page.
-pub(crate) fn draw_figure(frame: Frame<'_>, figure: &Figure) -> Drawing {
-    match &figure.chart {
-        Chart::Bars(bars) => bars::draw(frame, figure, bars),
-        Chart::Lines(lines) => lines::draw(frame, figure, lines),
-        Chart::Scatter(scatter) => scatter::draw(frame, figure, scatter),
-        Chart::Heat(heat) => heat::draw(frame, figure, heat),
-        Chart::Sets(sets) => sets::draw(frame, figure, sets),
-    }
+/// Draws figures, for files and for a page.
+pub(crate) fn draw_figures(frame: Frame<'_>, figures: impl IntoIterator<Item = Figure>) -> Vec<Drawn> {
+    let draw = |figure: Figure| {
+        let drawing = match &figure.chart {
+            Chart::Bars(bars) => bars::draw(frame, &figure, bars),
+            Chart::Lines(lines) => lines::draw(frame, &figure, lines),
+            Chart::Scatter(scatter) => scatter::draw(frame, &figure, scatter),
+            Chart::Heat(heat) => heat::draw(frame, &figure, heat),
+            Chart::Sets(sets) => sets::draw(frame, &figure, sets),
+        };
+        (figure, drawing)
+    };
+    figures.into_iter().map(draw).collect()
 }
 
 /// Draws the sign of one of these policies, which figures mark it with.

@@ -45,7 +45,7 @@ impl Dot {
 type Taken = (f64, f64, f64, f64);
 
 /// The owner of what is taken by no point.
-const NOBODY: usize = usize::MAX;
+const NO_POINT: usize = usize::MAX;
 
 /// The horizontal axis.
 struct SavedTimeAxis {
@@ -259,7 +259,7 @@ fn leader_length(point: &Dot, label: &Option<NameLabel>) -> f64 {
 
 /// A place for every name, chosen in this order; the answer is in the order of the points.
 fn place_labels(plot: Area, points: &[Dot], front: &[(f64, f64)], order: &[usize]) -> Vec<Option<NameLabel>> {
-    let mut taken: Vec<(usize, Taken)> = front.windows(2).map(|ends| (NOBODY, rect_around(ends))).collect();
+    let mut taken: Vec<(usize, Taken)> = front.windows(2).map(|ends| (NO_POINT, rect_around(ends))).collect();
     for (i, point) in points.iter().enumerate() {
         let (x, y) = point.at;
         taken.push((i, (x - 6.0, y - 6.0, x + 6.0, y + 6.0)));
@@ -296,7 +296,7 @@ struct NameLabel {
 }
 
 /// The nearest free place for a point's name: next to it, above or under its whisker, else further
-/// and further away; none where all is taken.
+/// and further away; none if all is taken.
 fn place_label(
     own: usize,
     point: &Dot,

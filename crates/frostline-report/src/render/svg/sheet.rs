@@ -7,6 +7,7 @@ use crate::render::svg::canvas::{Anchor, Lettering, Svg, TEXT_COLOUR, TEXT_SIZE,
 use crate::render::svg::scale::{Scale, Spacing, accuracy_note, tick_labels};
 use crate::render::svg::style::{GRID, INK, REFERENCES, SOFT, WARN};
 use crate::study::BASELINE;
+use crate::study::words::{SYNTHETIC, SYNTHETIC_SHORT};
 
 const MARGIN: f64 = 20.0;
 const GAP: f64 = 28.0;
@@ -22,8 +23,8 @@ pub(super) const TICK: Lettering = Lettering::new(12.0, SOFT);
 pub(crate) struct Frame<'a> {
     /// The plan's name.
     pub name: &'a str,
-    /// A banner for the picture, and the same for those who cannot see it.
-    pub banner: Option<[&'a str; 2]>,
+    /// Whether the data is made up.
+    pub is_synthetic: bool,
     /// The policies in the plan's order.
     pub policies: &'a [&'a str],
 }
@@ -163,11 +164,10 @@ impl Sheet {
             svg.text(MARGIN, y, &line, TITLE);
             y += 22.0;
         }
-        if let Some([short, _]) = frame.banner {
-            for line in wrapped(short, BANNER.size, width - 2.0 * MARGIN) {
-                svg.text(MARGIN, y, &line, BANNER);
-                y += 18.0;
-            }
+        let banner = if frame.is_synthetic { SYNTHETIC_SHORT } else { "" };
+        for line in wrapped(banner, BANNER.size, width - 2.0 * MARGIN) {
+            svg.text(MARGIN, y, &line, BANNER);
+            y += 18.0;
         }
         y += 4.0;
         let area = |(i, title): (usize, &&str)| {
@@ -177,9 +177,9 @@ impl Sheet {
         };
         let areas: Vec<(String, Area)> = panels.iter().enumerate().map(area).collect();
         let bottom = areas.last().map_or(y, |(_, area)| area.bottom());
-        let about = match frame.banner {
-            Some([_, whole]) => format!("{whole} {}", figure.about),
-            None => figure.about.clone(),
+        let about = match frame.is_synthetic {
+            true => format!("{SYNTHETIC} {}", figure.about),
+            false => figure.about.clone(),
         };
         let drawing = Drawing {
             name: figure.name().into(),

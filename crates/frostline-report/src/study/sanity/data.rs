@@ -31,7 +31,7 @@ const LEAKED_FORBIDS_FROM: f64 = 0.25;
 /// The most labels that are named.
 const NAMED: usize = 6;
 
-/// The positions of most encoders, where the record does not have the encoder's own.
+/// The positions of most encoders, if the record does not have the encoder's own.
 const USUAL_POSITIONS: u64 = 512;
 
 /// The findings about the data of a cell. `longest_input` is the encoder's, in subwords. Languages are filled in by the caller.

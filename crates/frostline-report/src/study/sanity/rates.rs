@@ -14,7 +14,7 @@ use crate::study::sanity::options::{RATE, more_of_search, rate, set};
 use crate::study::sanity::scores::{best_of_policies, dev_score};
 use crate::study::sanity::{Examined, Finding, FindingKind, Severity};
 
-/// The best learning rate of some that were tried, where it is the lowest or the highest.
+/// The best learning rate of some that were tried, if it is the lowest or the highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Edge {
     pub rate: f64,
@@ -24,7 +24,7 @@ pub(crate) struct Edge {
     pub gain: f64,
 }
 
-/// The edge at which the best of some rates lies, each with its score; nothing where it lies between others, or one alone was
+/// The edge at which the best of some rates lies, each with its score; nothing if it lies between others, or one alone was
 /// tried. This is for the values of an axis and for any other search over rates.
 pub(crate) fn edge(tried: &[(f64, f64)]) -> Option<Edge> {
     let mut tried = tried.to_vec();
@@ -39,7 +39,7 @@ pub(crate) fn edge(tried: &[(f64, f64)]) -> Option<Edge> {
     Some(Edge { rate: tried[best].0, is_highest: best > 0, gain: tried[best].1 - tried[next].1 })
 }
 
-/// Where rates are an axis: whether the best policy's best rate lies at its edge.
+/// If rates are an axis: whether the best policy's best rate lies at its edge.
 pub(super) fn axis_at_edge(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
     let axes = study.plan.extra_axes();
     let Some(at) = axes.iter().position(|axis| axis.ends_with(RATE)) else { return Vec::new() };

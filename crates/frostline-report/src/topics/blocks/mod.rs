@@ -24,7 +24,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Collects the baselines of a study. Where one seed froze every set, stored predictions give the error.
+    /// Computes the worths of a study. If one seed froze every set, stored predictions give the error.
     pub fn of(study: &Study, stored: &mut Stored<'_>) -> Self {
         let errors = sentence_errors(study, stored);
         let worths = lattices(study).iter().flat_map(|lattice| lattice.worths(&errors)).collect();
@@ -235,7 +235,7 @@ fn explained(study: &Study, lattices: &[Lattice<'_>]) -> String {
         "**Lost by freezing it** is a block's Shapley value: the mean, over all orders in which blocks could be \
          frozen one by one, of what accuracy falls by when its turn comes. {error} **In a linear model** is \
          accuracy with the block free minus accuracy with it frozen, over all sets of the others; ± is one \
-         standard error, from what the linear model leaves unexplained: it is large where what a block costs \
+         standard error, from what the linear model leaves unexplained: it is large if what a block costs \
          depends on which others are frozen."
     )
 }

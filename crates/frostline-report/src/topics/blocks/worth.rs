@@ -149,7 +149,7 @@ pub(super) struct BestSet {
     pub of: usize,
 }
 
-/// For each number of frozen blocks the best set of those that were run, where some were run of every number
+/// For each number of frozen blocks the best set of those that were run, if some were run of every number
 /// and several of one.
 pub(super) fn best_sets(study: &Study) -> Vec<BestSet> {
     let places =

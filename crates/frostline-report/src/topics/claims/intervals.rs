@@ -30,16 +30,11 @@ pub(super) fn of_singles(
     let mut found: Vec<_> = kinds.iter().map(|pairs| in_study(pairs)).collect();
     let missing: Vec<usize> = (0..kinds.len()).filter(|&at| found[at].is_none()).collect();
     if let Some(by_sentence) = by_sentence.filter(|_| !missing.is_empty()) {
-        let rows: Vec<PairsBySeed<'_>> = missing.iter().map(|&at| twins_by_seed(&kinds[at])).collect();
-        let judging = Judging {
-            outcomes: by_sentence.outcomes.both(),
-            split: by_sentence.split,
-            kind: ScoreKind::Own,
-            margin: by_sentence.margin,
-            scatter: by_sentence.scatter,
-        };
-        let (compared, _) = judging.compare(&[rows]);
-        for (&at, compared) in missing.iter().zip(compared.iter().flatten()) {
+        let BySentence { outcomes, split, margin, scatter } = by_sentence;
+        let judging = Judging { scatter, ..Judging::new(outcomes.both(), split, margin) };
+        let rows = missing.into_iter().map(|at| (at, twins_by_seed(&kinds[at]))).collect();
+        let (compared, _) = judging.compare(vec![rows]);
+        for (at, compared) in compared {
             let complete = compared.seeds.len() == kinds[at].len();
             let judged = compared.judged().filter(|_| complete && compared.seeds.len() > 1);
             found[at] = judged.map(|judged| in_points(judged.interval));
@@ -57,7 +52,7 @@ fn in_study(pairs: &[&Pair<'_>]) -> Option<[f64; 2]> {
     compared.judged().filter(|_| has_all).map(|judged| in_points(judged.interval))
 }
 
-fn twins_by_seed<'a>(pairs: &[&Pair<'a>]) -> Vec<(u64, Twins<'a>)> {
+fn twins_by_seed<'a>(pairs: &[&Pair<'a>]) -> PairsBySeed<'a> {
     pairs.iter().filter_map(|pair| Some((pair.seed, pair.twins?))).collect()
 }
 

@@ -86,14 +86,14 @@ impl Topic for Claims {
              differ in nothing but what the test names; both have the same seed. A mean difference of an \
              accuracy has a 95 % interval over seeds and sentences, by the rule of the report's verdicts; a \
              difference of anything else, or without stored predictions, has Student's over seeds. Training times are \
-             compared by steps that policies took in turns, where all of them did, and by their processor time where the \
+             compared by steps that policies took in turns, if all of them did, and by their processor time if the \
              machine was busy: the interval is of the median ratio over rounds, on each side of which an \
              eighth of the savings is added for processor time, and seeds have no part in it. Memory is measured once for \
-             each policy, of the GPU where steps are computed on one; on a processor a peak may be off by 3 %. A test is \
-             **supported** where the whole interval is where the test wants it, **contradicted** where the whole \
-             interval is elsewhere, and **not decided** \
-             otherwise, always so with a single seed, or where all seeds differ by the very same amount other \
-             than 0. Shares of cells are taken within each seed and treated alike; where all seeds have the \
+             each policy, of the GPU if steps are computed on one; on a processor a peak may be off by 3 %. A test is \
+             **supported** if the whole interval is inside the range that the test asks for, **contradicted** if the whole \
+             interval is outside, and **not decided** \
+             otherwise, always so with a single seed, or if all seeds differ by the very same amount other \
+             than 0. Shares of cells are taken within each seed and treated alike; if all seeds have the \
              same share, Wilson's interval over all cells takes the place of Student's. \
              A test with several comparisons is supported if each of them is, and contradicted if one is. Only where \
              the plan asks for the mean of comparisons does the row `together` decide: they are averaged within each \
@@ -197,7 +197,7 @@ fn by_which(claim: &Judged) -> String {
     if contradicted { format!(" ({})", names.join("; ")) } else { String::new() }
 }
 
-/// `, 95 % interval -1.00 to +1.00`; nothing where there is none.
+/// `, 95 % interval -1.00 to +1.00`; nothing if there is none.
 fn interval_words(row: &PairedComparison) -> String {
     row.mean.interval.map_or_else(String::new, |[low, high]| {
         format!(", 95 % interval {} to {}", signed(low, 2), signed(high, 2))
@@ -304,13 +304,13 @@ fn describe_convergence(page: &mut Page, found: &NearEnd) {
     page.table(columns.table(found.rows.iter().chain([&found.all])));
     let share = &found.share.mean;
     let seeds = plural(share.n, "seed");
-    let whose = match found.share.interval {
+    let kind = match found.share.interval {
         IntervalKind::Student => "95 % interval",
         IntervalKind::Wilson => "Wilson's 95 % interval over all cells",
     };
     let interval = share.interval.map(|[low, high]| {
         let [low, high] = [low.max(0.0), high.min(1.0)].map(|end| fixed(100.0 * end, 0));
-        format!(", {whose} {low} to {high} %")
+        format!(", {kind} {low} to {high} %")
     });
     page.paragraph(format!(
         "Of the cells of a seed, {} % are near their end: the mean over {seeds}{}.",

@@ -24,7 +24,7 @@ pub(crate) struct Differences {
     pub comparisons: Comparisons,
     /// One row per comparison; where their mean decides, also one per language that has several.
     pub rows: Vec<PairedComparison>,
-    /// The mean of all comparisons, where it decides, there are several and a seed has them all.
+    /// The mean of all comparisons, if it decides, there are several and a seed has them all.
     pub together: Option<PairedComparison>,
     /// Comparisons that the test asks for and no finished cells have, by their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -36,11 +36,11 @@ pub(crate) struct Differences {
 pub(crate) struct PairedComparison {
     /// The language and further axes.
     pub cells: String,
-    /// What is compared with what; nothing where the rows above are pooled.
+    /// What is compared with what; nothing if the rows above are pooled.
     pub names: Option<[String; 2]>,
     /// The means of A and B.
     pub means: [f64; 2],
-    /// None where rounds or memory are compared.
+    /// None if rounds or memory are compared.
     pub seeds: Vec<u64>,
     /// A − B by seed.
     pub differences: Vec<f64>,
@@ -48,7 +48,7 @@ pub(crate) struct PairedComparison {
     /// What the interval is over.
     pub over: Over,
     pub verdict: Verdict,
-    /// How far the interval that decides is inside of what the test wants; nothing where no interval may decide.
+    /// How far the interval that decides is inside of what the test wants; nothing if no interval may decide.
     #[serde(skip)]
     pub room: Option<f64>,
 }

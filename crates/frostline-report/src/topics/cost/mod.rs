@@ -102,7 +102,7 @@ const BUSY_MEANS: &str = "**While busy**: so many of the cells (of those with a 
 
 /// What the column "Predicted step" means.
 const PREDICTED_MEANS: &str = "**Predicted step**: a mean step as `frostline sweep --list` predicts it, from the cost model and a few \
-                               steps that were timed on the same machine before the cell ran (`--calibrate`). Where blocks \
+                               steps that were timed on the same machine before the cell ran (`--calibrate`). If blocks \
                                freeze by their gradients, it is for a run in which none has.";
 
 /// The caveat that cells ran on a busy machine.
@@ -199,7 +199,7 @@ fn describe_prefixes(study: &Study, lang: &str, page: &mut Page) {
     }
     page.section(3, "Constant prefix");
     page.paragraph(
-        "Where the embeddings and the lowest blocks are frozen and nothing is dropped in them, what \
+        "If the embeddings and the lowest blocks are frozen and nothing is dropped in them, what \
          comes out of them never changes. It can be computed once and then only be read.",
     );
     for (group, prefix) in &groups {

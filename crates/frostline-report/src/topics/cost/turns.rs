@@ -16,7 +16,7 @@ pub(super) const READING: &str = "**Time saved** is how much less time a trainin
      steps' processor time, since steps of a few milliseconds wait for a processor as long whatever they compute; an eighth of the saving is \
      then added to each side of its interval. \
      *not measurable here*: the interval \
-     includes 0 and is wider than 4 points. A dash: its steps were not taken in turns, as where what learns changes on the \
+     includes 0 and is wider than 4 points. A dash: its steps were not taken in turns, for example since what learns changes on the \
      way. Training times of cells are no measure of a saving: they hold whatever else the machine did.";
 
 /// Why there is no "Time saved", where no steps were taken in turns.

@@ -11,7 +11,7 @@ const SPLIT: &str = "dev";
 /// The most words that cells of the browser have wrong in all: each takes about four bytes of the page.
 const MOST_WRONG: usize = 250_000;
 
-/// The browser's sentences; nothing where no predictions were read. Where there are too many cells, each policy
+/// The browser's sentences; nothing if no predictions were read. Where there are too many cells, each policy
 /// keeps its first seeds.
 pub(super) fn collect_sentences(study: &Study, read: &Tagged) -> Option<Browser> {
     let all: Vec<(&CellView, &PredictedTags)> =

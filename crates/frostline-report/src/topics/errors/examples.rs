@@ -14,7 +14,7 @@ pub(super) fn list(study: &Study, all: &[&Versus], page: &mut Page) {
     page.section(3, "Sentences in which they differ");
     page.paragraph(
         "For each policy's first seed, the dev sentences with the most words that got another tag than from \
-         `none`; of equal ones those that come first. Every word is followed by its gold tag. Where the two \
+         `none`; of equal ones those that come first. Every word is followed by its gold tag. If the two \
          differ, the word is bold and both tags follow, `none` first.",
     );
     for versus in all {

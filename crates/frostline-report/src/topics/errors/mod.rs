@@ -147,8 +147,8 @@ fn how_to_read(study: &Study, left_out: &[String], page: &mut Page) {
         _ => "of the cells whose predictions can be used",
     };
     page.paragraph(format!(
-        "This page is counted from the stored predictions {of}. A word is wrong here where it is \
-         wrong in the headline accuracy: also where it was lost to truncation or its tag never occurs in \
+        "This page is counted from the stored predictions {of}. A word is wrong here if it is \
+         wrong in the headline accuracy: also if it was lost to truncation or its tag never occurs in \
          train."
     ));
     if let Some(first) = left_out.first() {
@@ -158,7 +158,7 @@ fn how_to_read(study: &Study, left_out: &[String], page: &mut Page) {
     for item in [
         "**Unknown** words do not occur in the train split that the cell learned from. The others are \
          **known**: with **one tag** there, or with **several**, which makes them ambiguous. Words are \
-         compared as the model was given them, in lower case where the plan asks for it.",
+         compared as the model was given them, in lower case if the plan asks for it.",
         "**Length** counts the labelled words of a sentence.",
         "**F1** of a tag is the harmonic mean of precision and recall; **macro F1** is the mean over \
          tags. **± after a number** is one standard deviation over seeds.",

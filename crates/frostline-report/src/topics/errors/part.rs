@@ -34,7 +34,7 @@ pub(super) struct SplitPart<'a> {
 }
 
 impl<'a> SplitPart<'a> {
-    /// None where no prediction of it was read.
+    /// None if no prediction of it was read.
     pub fn of(study: &'a Study, found: &'a WordErrors, lang: &str, split: &'static str) -> Option<Self> {
         let groups = found.groups.iter().filter(|group| group.lang == lang && group.split == split);
         let groups: Vec<&GroupErrors> = groups.collect();

@@ -50,7 +50,7 @@ pub(crate) struct Example {
 pub(crate) struct ShownWord {
     pub form: String,
     pub gold: String,
-    /// The baseline's tag and the other policy's, where they differ; nothing where there is none.
+    /// The baseline's tag and the other policy's, where they differ; nothing if there is none.
     pub differs: Option<[Option<String>; 2]>,
 }
 

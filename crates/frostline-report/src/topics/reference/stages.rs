@@ -178,7 +178,7 @@ fn results_table(reference: &Reference, pairings: &[Pairing<'_>]) -> Table {
     columns.table(pairings.iter().flat_map(|pairing| pairing.ours.iter().map(move |ours| (pairing, ours))))
 }
 
-/// From the head alone to everything, in points and as a share, where both were published.
+/// From the head alone to everything, in points and as a share, if both were published.
 fn describe_improvement(study: &Study, reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
     let of = |policy: &str| pairings.iter().find(|pairing| pairing.policy == policy);
     let (Some(head), Some(full)) = (of("head-only"), of(BASELINE)) else { return };

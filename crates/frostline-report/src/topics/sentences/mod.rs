@@ -15,7 +15,7 @@ use crate::study::words::extras_name;
 use crate::study::{Group, Placed, SPLITS, Stored, Study, distinct};
 use crate::table::{Columns, Quantity, Table};
 use crate::topic::{Place, Topic};
-use crate::topics::stages::{capital, scored};
+use crate::topics::stages::capital;
 
 use counts::{LabelBalance, SentenceStats};
 
@@ -148,7 +148,7 @@ impl Sentences {
         for group in study.groups_of(&task.lang) {
             for stage in &group.stages {
                 let Some(own) = stage.tasks.iter().find(|own| own.task == task.name) else { continue };
-                let splits = SPLITS.into_iter().filter_map(|split| Some((split, scored(own, split)?)));
+                let splits = SPLITS.into_iter().filter_map(|split| Some((split, own.on(split)?)));
                 rows.extend(splits.map(|(split, scored)| {
                     (group, stage, split, scored, self.find(group, stage, &task.name, split))
                 }));
