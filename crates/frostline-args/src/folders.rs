@@ -37,7 +37,7 @@ pub struct CancelArgs {
 /// `report`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Several folders are set beside each other: a page with the sweeps as columns, verdicts on each beside the first one, and \
+Several folders are compared: a page with the sweeps as columns, verdicts on each against the first one, and \
 what may not be compared and why; with tables for LaTeX and rows for pandas and R.
 
 Examples:

@@ -21,7 +21,7 @@
 //! Accounts, the optimiser and the comparison of frozen bits need no change, since they only use paths. Then
 //! document it: `describe_choices` in `policy.rs` (its text is in several snapshots), the comment in
 //! `configs/reference.toml`, `docs/policies.md`, and "How to read the tables" in
-//! `crates/frostline-report/src/front.rs`.
+//! `crates/frostline-report/src/document/result.rs`.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -26,9 +26,9 @@ pub(crate) struct BrowserText {
 /// A sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BrowserSentence {
-    /// Empty where it has none.
+    /// Empty if it has none.
     pub id: String,
-    /// Empty where forms are not known.
+    /// Empty if forms are not known.
     pub forms: Vec<String>,
     pub gold: Vec<u16>,
 }

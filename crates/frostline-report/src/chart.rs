@@ -1,4 +1,4 @@
-//! Figures as data. Five kinds of charts serve all of them: bars, lines, points, shaded tables, and sets. Where a
+//! Figures as data. Five kinds of charts serve all of them: bars, lines, points, shaded tables, and sets. If a
 //! value lands on the page is the renderer's.
 
 use frostline_score::{MeanStd, ShareInterval};
@@ -43,7 +43,7 @@ pub(crate) enum Theme {
 /// A sentence below a chart.
 pub(crate) enum Note {
     Text(String),
-    /// How the horizontal axis is spaced, where that needs saying.
+    /// How the horizontal axis is spaced, if that needs saying.
     XAxis,
     /// How the vertical axis is spaced.
     YAxis,
@@ -142,7 +142,7 @@ pub(crate) struct BarRow {
 
 /// One bar.
 pub(crate) struct Bar {
-    /// Empty where its row has no other.
+    /// Empty if its row has no other.
     pub name: String,
     pub value: MeanStd,
     /// What sampling alone would let it differ.

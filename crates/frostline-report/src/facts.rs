@@ -56,7 +56,7 @@ pub(crate) enum View {
     Speed,
     /// Steps that a language's policies took in turns.
     Turns,
-    /// Predicted costs of a language, where no steps were taken in turns.
+    /// Predicted costs of a language, if no steps were taken in turns.
     Predicted,
     /// Costs of a step in LaTeX.
     Costs,
@@ -74,7 +74,7 @@ impl View {
 
 /// A number of a row, or a word.
 struct Fact {
-    /// `{metric}` is what the headline is scored by, `{units}` what it counts, `{gpu}` where memory is measured.
+    /// `{metric}` is what the headline is scored by, `{units}` what it counts, `{gpu}` if memory is measured.
     title: &'static str,
     /// The title on a terminal.
     short: &'static str,

@@ -18,7 +18,7 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     format!("{sign}{}{dot}{rest}", grouped(whole))
 }
 
-/// The same with a plus sign where it is above zero.
+/// The same with a plus sign if it is above zero.
 pub(crate) fn signed(value: f64, decimals: usize) -> String {
     let text = fixed(value, decimals);
     let zero = text.chars().all(|c| matches!(c, '0' | '.'));
@@ -32,7 +32,7 @@ pub(crate) fn count(value: impl Into<i128>) -> String {
     sign.to_string() + &grouped(&value.unsigned_abs().to_string())
 }
 
-/// `96.36 ± 0.05`, or `96.36` where one seed gives no spread.
+/// `96.36 ± 0.05`, or `96.36` if one seed gives no spread.
 pub(crate) fn plus_minus(stat: MeanStd, decimals: usize) -> String {
     spread(fixed(stat.mean, decimals), stat, decimals)
 }

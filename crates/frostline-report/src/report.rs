@@ -73,7 +73,7 @@ const RESULTS: [(&str, &str); 2] = [
 /// One file of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportFile {
-    /// Where it belongs, relative to the report's folder, with `/` between folders.
+    /// Its path relative to the report's folder, with `/` between folders.
     pub path: String,
     /// Its contents.
     pub bytes: Vec<u8>,

@@ -87,7 +87,7 @@ impl Quantity {
 
     /// Whether its values are words.
     pub const fn is_text(self) -> bool {
-        matches!(self, Self::Text)
+        matches!(self, Self::Text | Self::Truth)
     }
 
     /// What follows a column's name.
@@ -285,7 +285,7 @@ impl PaperTable {
         Self { names, keys, prefix: prefix.into(), ..self }
     }
 
-    /// The same where the words of the first columns are a row's name, besides this first part of it.
+    /// The same if the words of the first columns are a row's name, besides this first part of it.
     pub fn named_by_row(self, first: &str, prefix: impl Into<String>) -> Self {
         let heads = self.table.heads.iter();
         let keys = heads.take_while(|head| head.unit.is_text()).count().max(1);

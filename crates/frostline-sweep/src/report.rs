@@ -22,7 +22,7 @@ const CONTENTS: &str = "contents.txt";
 /// Bytes.
 pub(crate) const MOST_READ: u64 = 4 << 30;
 
-/// Writes a sweep's report again from the stored records, or sets several sweeps beside each other.
+/// Writes a sweep's report again from the stored records, or compares several sweeps.
 ///
 /// # Errors
 /// If a folder is not a sweep's or cannot be read, if the report cannot be written, or if the arguments do not fit together.
@@ -45,7 +45,7 @@ pub fn report(folders: &[PathBuf], out: Option<&Path>) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Sets sweeps beside each other; each has the name of its folder.
+/// Compares sweeps; each has the name of its folder.
 fn compare(folders: &[PathBuf], out: &Path) -> Result<()> {
     let mut sweeps = Vec::new();
     for folder in folders {

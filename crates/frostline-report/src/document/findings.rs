@@ -9,14 +9,14 @@ use crate::topic::{Place, Topics, items};
 pub(super) fn of_study(study: &Study, topics: &Topics) -> (Vec<String>, Vec<String>) {
     let judged = study.verdicts.rows.iter().any(|row| row.split == SPLIT && row.judged().is_some());
     let first = if judged { Some(described::question(study)) } else { range_of_scores(study) };
-    let mut said: Vec<String> = first.into_iter().collect();
-    said.extend(items(topics, study, Place::Opening));
-    // A recommendation has its own time; where there is none, the cheapest policy is no answer.
-    if said.len() < 3 && !judged {
-        said.extend(cheapest_policy(study));
+    let mut sentences: Vec<String> = first.into_iter().collect();
+    sentences.extend(items(topics, study, Place::Opening));
+    // A recommendation has its own time; if there is none, the cheapest policy is no answer.
+    if sentences.len() < 3 && !judged {
+        sentences.extend(cheapest_policy(study));
     }
-    let more = said.split_off(said.len().min(3));
-    (said, more)
+    let more = sentences.split_off(sentences.len().min(3));
+    (sentences, more)
 }
 
 /// Which policy is predicted to save the most time, and what was measured of it.
@@ -25,7 +25,7 @@ fn cheapest_policy(study: &Study) -> Option<String> {
     let (group, share) = savings.min_by(|a, b| b.1.total_cmp(&a.1))?;
     let at = if study.langs().len() > 1 { format!(", in {}", group.lang) } else { String::new() };
     let langs = std::slice::from_ref(&group.lang);
-    let measured = saved::said(study, &group.policy, &group.extras, langs);
+    let measured = saved::describe_saving(study, &group.policy, &group.extras, langs);
     Some(format!(
         "A training step is predicted to save the most time with **{}**{at}: {} % of the time of a step in which everything \
          learns{}.",
@@ -42,7 +42,7 @@ struct ReachedScore<'a> {
     gain: Option<f64>,
 }
 
-/// What is reached where everything learns, and by how much policies differ from that.
+/// What is reached if everything learns, and by how much policies differ from that.
 fn range_of_scores(study: &Study) -> Option<String> {
     let all = study.groups.iter().filter_map(|group| {
         let accuracy = group.dev.as_ref()?.score.mean;

@@ -1,14 +1,13 @@
 //! A report as one ordered document, which `report.md` and `index.html` show: an opening, and chapters in the order in
-//! which a reader asks. How it looks is the renderers'.
+//! which a reader asks. Renderers decide how it looks.
 //!
-//! # To add something to the page
+//! # To add a chapter to the report
 //!
 //! `crates/frostline-report/src/document/` puts the blocks and figures that topics declare into chapters: a new figure
 //! only names its `Theme` (`Theme::First` puts it next to the first table), a new page of a topic becomes a chapter of
-//! `index.html` by itself. `src/render/markdown.rs` and `src/render/html/` write documents; figures are
-//! those of `src/render/svg/`. `assets/` has the style sheet and the script, without which the page is complete.
-//! `cargo xtask ci --only browser` uses the page in Chromium (`tests/browser/check.py`), where what a reader can do
-//! is checked.
+//! `index.html` by itself. `src/render/markdown.rs` and `src/render/html/` write documents; `src/render/svg/`
+//! draws figures. `assets/` has the style sheet and the script, without which the page is complete.
+//! `cargo xtask ci --only browser` uses the page in Chromium (`tests/browser/check.py`) as a reader would.
 
 mod cells;
 mod data;
@@ -77,7 +76,7 @@ pub(crate) struct Chapter {
     pub shown: ShownIn,
 }
 
-/// Where a chapter is shown.
+/// The renderings that show a chapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShownIn {
     Everywhere,
@@ -112,7 +111,7 @@ pub(crate) const CHECK_FIRST: &str = "Check first";
 /// The heading of the findings.
 pub(crate) const FINDINGS: &str = "What came out";
 
-/// The document of a study. `pages` are those of topics, `figures` all figures, `files` the files of the report besides these.
+/// The document of a study. `pages` are written by topics, `figures` are all figures, `files` the other files of the report.
 pub(crate) fn of_study<'a>(
     study: &'a Study,
     topics: &'a Topics,

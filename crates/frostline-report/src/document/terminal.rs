@@ -68,7 +68,7 @@ fn without_result(study: &Study) -> String {
     text
 }
 
-/// The tables of each language for a terminal: policies, and stages where cells have stages. All languages have the same
+/// The tables of each language for a terminal: policies, and stages if cells have stages. All languages have the same
 /// columns.
 fn tables<'a>(study: &'a Study) -> Vec<(&'a str, Vec<Table>)> {
     let of_lang = |lang: &'a str| {

@@ -7,7 +7,7 @@ use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Theme, T
 use crate::study::distinct;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
 
-/// Where the figure lies.
+/// The figure's path in the report.
 pub(super) const PATH: &str = "figures/comparison.svg";
 
 /// Accuracy on dev of all sweeps. `policies` are the policies of all sweeps.

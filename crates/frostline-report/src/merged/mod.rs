@@ -31,7 +31,7 @@ use unlike::Unlike;
 pub(crate) struct Named {
     pub name: String,
     pub study: Study,
-    /// The names of its policies in the first sweep, where these differ.
+    /// The names of its policies in the first sweep, if these differ.
     pub names: BTreeMap<String, String>,
 }
 

@@ -51,7 +51,7 @@ pub(super) fn dev_accuracy(one: &Named, axes: &[&str], row: &RowKey) -> Option<M
     mean(of_seeds(one, axes, row, accuracy("dev")))
 }
 
-/// The table of sweeps; `beside` has the comparison of each but the first.
+/// The table of sweeps; `beside` has the comparison of each with the first.
 pub(super) fn build_table(sweeps: &[Named], axes: &[&str], beside: &[Beside]) -> Table {
     let mut columns = RowKey::columns(axes, |row: &RowKey| row);
     for (at, one) in sweeps.iter().enumerate() {

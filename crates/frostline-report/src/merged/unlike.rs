@@ -81,7 +81,7 @@ impl Unlike {
             .iter()
             .map(|(lang, why)| format!("{pair}: accuracies of {lang} may not be compared, since {why}."))
             .collect();
-        // What is scored differs already where accuracies may not be compared.
+        // What is scored differs already if accuracies may not be compared.
         let besides = if self.langs.is_empty() { "" } else { "else " };
         lines.push(match self.causes.as_slice() {
             [] => format!("{pair} differ in nothing {besides}that accuracies depend on."),
@@ -230,7 +230,7 @@ fn seeds(first: &Named, other: &Named) -> Option<String> {
     })
 }
 
-/// The names of both sweeps' encoders. Where these are the same, the first digits of the hash of the file that differs tell them
+/// The names of both sweeps' encoders. If these are the same, the first digits of the hash of the file that differs tell them
 /// apart.
 fn encoders(first: &Named, other: &Named) -> [String; 2] {
     let names =

@@ -19,7 +19,7 @@ pub(super) fn write_file(name: &str, synthetic: bool, definitions: &str, digest:
     )
 }
 
-/// A line for each number of the tables. A name is there once: where another number has it, a number follows.
+/// A line for each number of the tables. A name is there once: if another number has it, a number follows.
 pub(super) fn definitions(tables: &[PaperTable]) -> String {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     let mut out = String::new();
@@ -43,14 +43,14 @@ pub(super) fn definitions(tables: &[PaperTable]) -> String {
     out
 }
 
-/// A value as its table shows it, and where it has parts each of them, with the end of its name.
+/// A value as its table shows it, and if it has parts each of them, with the end of its name.
 fn named_parts(found: &Value, unit: Quantity) -> Vec<(&'static str, String)> {
     let number = |number: f64| value(&Value::Number(number), unit);
     let whole = ("", value(found, unit));
     match found {
         Value::Missing => Vec::new(),
         Value::Spread(stat) => {
-            // A deviation has no sign, also where the mean has one.
+            // A deviation has no sign, also if the mean has one.
             let deviation = |std| ("-std", number(std).replace('+', ""));
             [whole, ("-mean", number(stat.mean))].into_iter().chain(stat.std.map(deviation)).collect()
         }

@@ -37,7 +37,7 @@ pub(crate) fn line(text: &str) -> String {
     visible(text).replace('\n', "[U+000A]")
 }
 
-/// Markdown that contains no HTML: where a tag or a comment would begin, its first sign is escaped.
+/// Markdown that contains no HTML: if a tag or a comment would begin, its first sign is escaped.
 pub(super) fn markdown(text: &str) -> String {
     let text = visible(text);
     let mut out = String::with_capacity(text.len() + 16);
@@ -136,7 +136,7 @@ mod tests {
             let markdown = pages::write_table(&found);
             let shown = terminal::write_table(&found, 10_000);
             prop_assert!(!markdown.contains(acts) && !shown.contains(acts));
-            // As many lines as rows, heads and rule; as many cells as columns.
+            // There are as many lines as rows, heads and rule, and as many cells as columns.
             prop_assert_eq!(markdown.lines().count(), texts.len() + 2);
             prop_assert_eq!(shown.lines().count(), texts.len() + 2);
             for line in markdown.lines() {

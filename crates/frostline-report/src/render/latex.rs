@@ -59,7 +59,7 @@ pub(crate) fn value(value: &Value, unit: Quantity) -> String {
     }
 }
 
-/// A number as a page shows it, in math. Where it is missing there is a dash.
+/// A number as a page shows it, in math. If it is missing there is a dash.
 pub(crate) fn math(number: &str) -> String {
     let signs: Vec<char> = number.chars().collect();
     if signs == ['–'] {

@@ -5,7 +5,7 @@
 //! A renderer in `crates/frostline-report/src/render/`: it takes a `Page`, a `Table`, `Fields` or a `Figure` and
 //! returns text, independent of topics. The format of a value is determined by its `Quantity`, only in
 //! `render/text.rs`. Text in a page may carry the inline marks of Markdown (code, strong, emphasis, links), which
-//! another format translates. `report.rs` says which files a report consists of. The rows of `results.csv` and
+//! another format translates. `report.rs` lists the files of a report. The rows of `results.csv` and
 //! `results.parquet` are one `Table`, described by the columns in `results/`; `paper/` is what LaTeX
 //! gets. PDF needs the feature `pdf`.
 

@@ -25,7 +25,7 @@ fn name(path: &str) -> String {
     format!("setting_{}", path.chars().map(letter).collect::<String>())
 }
 
-/// The name, with a number where another axis has it.
+/// The name, with a number if another axis has it.
 fn unused(name: String, names: &[String]) -> String {
     let more = (2..).map(|number| format!("{name}_{number}"));
     [name.clone()].into_iter().chain(more).find(|name| !names.contains(name)).unwrap_or_default()

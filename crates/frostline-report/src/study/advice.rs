@@ -37,7 +37,7 @@ pub(crate) struct Advice {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Choice {
     pub policy: String,
-    /// The predicted time of a step as a share of that of `none`.
+    /// The predicted time of a step as a share of the time with `none`.
     pub step_cost: f64,
     /// Difference from `none` and the ends of the interval, in the order of languages; fractions of 1.
     pub differences: Vec<[f64; 3]>,
@@ -169,7 +169,7 @@ fn is_below_most_frequent(group: &Group, baselines: &[BaselineStats]) -> bool {
 /// What a group costs, and whether another one is shown to be better in both cost and score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Standing {
-    /// The predicted time of a step as a share of that of `none`, as a mean over the group's cells.
+    /// The predicted time of a step as a share of the time with `none`, as a mean over the group's cells.
     pub step_cost: f64,
     /// Whether no other group of the same language and further axes is at least as cheap and shown to score more: by the
     /// intervals of both against `none`. Without verdicts, whether none is at least as cheap and as good by its mean.

@@ -15,7 +15,7 @@ pub(crate) const ANY: &str = "any";
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct BaselineStats {
     pub lang: String,
-    /// Values of the further axes; `any` where they make no difference.
+    /// Values of the further axes; `any` if they make no difference.
     pub extras: Vec<String>,
     pub task: String,
     pub unit: Unit,
@@ -24,7 +24,7 @@ pub(crate) struct BaselineStats {
     pub baseline: String,
     pub dev: Option<BaselineScore>,
     pub test: Option<BaselineScore>,
-    /// Whether every fit converged, where there was one.
+    /// Whether every fit converged, if there was one.
     pub converged: Option<bool>,
     /// The first seed's fit.
     pub fit: Option<BaselineFit>,
@@ -66,7 +66,7 @@ impl BaselineStats {
     }
 }
 
-/// The baselines of a task in a language, of the headline if none is named: for all further axes together where they make
+/// The baselines of a task in a language, of the headline if none is named: for all further axes together if they make
 /// no difference.
 pub(crate) fn of_cells(cells: &[CellView], lang: &str, task: Option<&str>) -> Vec<BaselineStats> {
     let here = cells.iter().filter(|view| view.cell.settings.lang == lang);
@@ -147,7 +147,7 @@ fn over(scores: &[&Score], get: fn(&Score) -> f64) -> Option<MeanStd> {
     spread(&scores.iter().map(|score| get(score)).collect::<Vec<_>>())
 }
 
-/// Over seeds; where they all have the same data there is nothing to spread.
+/// Over seeds; if they all have the same data there is nothing to spread.
 pub(crate) fn spread(values: &[f64]) -> Option<MeanStd> {
     let same = values.windows(2).all(|pair| pair[0] == pair[1]);
     MeanStd::of(if same { &values[..values.len().min(1)] } else { values })

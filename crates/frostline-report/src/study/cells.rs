@@ -113,7 +113,7 @@ impl Done {
         self.result.scores().get(split)
     }
 
-    /// How many times as fast as one of the baseline a step should be, with a cached prefix where one is read.
+    /// How many times as fast as one of the baseline a step should be, with a cached prefix if one is read.
     pub fn predicted_speedup(&self) -> f64 {
         let cost = &self.result.cost;
         match self.timing.as_ref().is_some_and(|timing| timing.prefix.state.is_read()) {

@@ -1,4 +1,4 @@
-//! Tables of A beside B, judged by the one rule of a report: paired by seed and by sentence, with intervals that hold together for
+//! Tables of A compared with B, by the one rule of a report: paired by seed and by sentence, with intervals that hold together for
 //! all rows of a table.
 
 use frostline_score::crossed::RESAMPLES;
@@ -13,7 +13,7 @@ use crate::study::scores::ScoreKind;
 /// The seed of all resampling.
 pub(crate) const SEED: u64 = 0;
 
-/// A beside B on a split.
+/// A compared with B on a split.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Comparison {
     /// The seeds that are paired.

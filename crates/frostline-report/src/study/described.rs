@@ -12,7 +12,7 @@ use crate::study::words;
 /// The most languages that are named with their sizes.
 const NAMED: usize = 4;
 
-/// What the command line changes where it chooses another encoder.
+/// What the command line changes if it chooses another encoder.
 const ENCODER: &str = "encoder.";
 
 /// The encoders and the sizes of the data; then the plan's own text, unless the command line changed the encoder.

@@ -1,4 +1,4 @@
-//! What happened over a cell's epochs, over cells that differ only in their seed. An epoch's stage is told where
+//! What happened over a cell's epochs, over cells that differ only in their seed. An epoch's stage is named if
 //! there are several, what learns, if that changes.
 
 use std::collections::BTreeMap;

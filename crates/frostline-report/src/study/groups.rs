@@ -50,7 +50,7 @@ impl Group {
         (self.busy > 0).then(|| format!("{} of {}", self.busy, self.watched))
     }
 
-    /// How much learns where that is the same from start to end: those of several stages stand with the stages.
+    /// How much learns, if this is the same from start to end; cells of several stages have it stage by stage.
     pub fn plain_parameters(&self) -> Option<&ParameterCounts> {
         self.parameters.as_ref().filter(|_| !self.is_staged())
     }
@@ -80,7 +80,7 @@ pub(crate) struct Group {
     pub times: Option<Times>,
     /// Times by hardware, in the cells' order.
     pub times_by: Vec<(Hardware, Times)>,
-    /// Cells of which it is known how busy the machine was, and those of them where it was busy with other work.
+    /// Cells of which it is known how busy the machine was, and how many of them ran while it was busy with other work.
     pub watched: usize,
     pub busy: usize,
     pub epochs: Vec<EpochStats>,

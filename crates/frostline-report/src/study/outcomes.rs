@@ -83,13 +83,13 @@ impl Outcomes {
         for view in cells {
             let Some((done, end)) = view.done().zip(After::end(view)) else { continue };
             for split in SPLITS {
-                let said = stored.words.get(&view.cell, split).zip(done.score(split));
-                let right = said.map(|(said, score)| {
-                    let text = &texts[said.text];
-                    let right = Right::of_words(names[said.text].clone(), text, said);
+                let predictions = stored.words.get(&view.cell, split).zip(done.score(split));
+                let right = predictions.map(|(predictions, score)| {
+                    let text = &texts[predictions.text];
+                    let right = Right::of_words(names[predictions.text].clone(), text, predictions);
                     match score.entities {
-                        Some(_) => right.with_entities(text, &stored.words.tags, said, score),
-                        None => right.with_tags(tag_counts(text, said)),
+                        Some(_) => right.with_entities(text, &stored.words.tags, predictions, score),
+                        None => right.with_tags(tag_counts(text, predictions)),
                     }
                 });
                 all.add(&end, split, right);
@@ -130,7 +130,7 @@ impl<'a> Sides<'a> {
 
     /// Comparisons as strata: those on the same sentences are averaged sentence by sentence, others are strata of
     /// their own. Each comparison has one pair of cells per seed, in the same order of seeds. Seeds may have been scored on
-    /// other sentences than one another where each drew its own.
+    /// other sentences than one another if each drew its own.
     ///
     /// # Errors
     /// Says why the cells cannot be compared.

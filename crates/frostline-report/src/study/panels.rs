@@ -30,7 +30,7 @@ pub(crate) fn panels(study: &Study) -> Vec<Panel<'_>> {
 /// The most names that one plot of lines or points carries.
 pub(crate) const NAMED: usize = 24;
 
-/// Which of these rows carry a name and colour: all of them, or where there are too many the
+/// Which of these rows carry a name and colour: all of them, or if there are too many the
 /// baseline, then the highest and lowest.
 pub(crate) fn named(rows: &[(&str, f64)]) -> Vec<bool> {
     let mut named = vec![rows.len() <= NAMED; rows.len()];

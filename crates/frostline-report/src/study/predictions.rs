@@ -8,13 +8,13 @@ use frostline_score::Confusion;
 
 use crate::study::prediction_file::{PredictionFile, PredictionKey};
 
-/// What stands where there is no prediction. It is no label: what the data call so is not scored.
+/// The sign for a missing prediction. It is no label: what the data call so is not scored.
 const NOTHING: &str = "_";
 
-/// Whether a field says that there is no prediction. It was `-` once, which may be a label too; a model
-/// says only those of train.
-pub(crate) fn is_nothing(said: &str, train: &[String]) -> bool {
-    said == NOTHING || (said == "-" && train.iter().all(|tag| tag != said))
+/// Whether a field is the sign for a missing prediction. It was `-` once, which may be a label too; a model
+/// predicts only labels of train.
+pub(crate) fn is_nothing(label: &str, train: &[String]) -> bool {
+    label == NOTHING || (label == "-" && train.iter().all(|tag| tag != label))
 }
 
 /// The counts of every cell, stage, task and split whose predictions could be read.
@@ -34,12 +34,12 @@ pub(crate) struct TextName {
 }
 
 impl TextName {
-    /// From the lines that say the shape, and those that say all.
+    /// From the lines that have the shape, and the lines that have all.
     pub fn new(shape: &str, whole: &str, has_words: bool) -> Self {
         Self { shape: sha256(shape.as_bytes()), whole: has_words.then(|| sha256(whole.as_bytes())) }
     }
 
-    /// Whether both are the same sentences, as far as both say. Where words are known they are compared too.
+    /// Whether both are the same sentences, as far as both have them. If words are known they are compared too.
     pub fn is_that_of(&self, other: &Self) -> bool {
         self.shape == other.shape && self.whole.iter().zip(&other.whole).all(|(a, b)| a == b)
     }
@@ -80,7 +80,7 @@ impl SentencePredictions {
 }
 
 /// Counts gold and predicted labels, the last two of five columns below a head line. Labels are
-/// those of train and of gold.
+/// labels of train and of gold.
 fn counts(text: &str, tags: &[String], has_words: bool) -> Result<(Confusion, Items), String> {
     let mut pairs = Vec::new();
     let (mut shape, mut whole) = (String::new(), String::new());
@@ -94,8 +94,8 @@ fn counts(text: &str, tags: &[String], has_words: bool) -> Result<(Confusion, It
         whole += &format!("{id}\t{form}\t{gold}\n");
     }
     let known = tags.iter().map(String::as_str);
-    let said = pairs.iter().flat_map(|(gold, predicted)| [Some(*gold), *predicted]).flatten();
-    let labels: Vec<&str> = known.chain(said).collect::<BTreeSet<_>>().into_iter().collect();
+    let label = pairs.iter().flat_map(|(gold, predicted)| [Some(*gold), *predicted]).flatten();
+    let labels: Vec<&str> = known.chain(label).collect::<BTreeSet<_>>().into_iter().collect();
     let right = pairs.iter().map(|(gold, predicted)| *predicted == Some(*gold)).collect();
     let items = Items { text: TextName::new(&shape, &whole, has_words), right };
     let mut counts = Confusion::new(labels.iter().copied());
@@ -113,7 +113,7 @@ pub(crate) fn is_right_label(line: &str, train: &[String]) -> bool {
     predicted.is_some_and(|predicted| gold == Some(predicted) && !is_nothing(predicted, train))
 }
 
-/// Checks that as many sentences were read, and as many of them are right, as the record says.
+/// Checks that as many sentences were read, and as many of them are right, as in the record.
 fn same_as_record(
     (counts, items): (Confusion, Items),
     score: Option<&Score>,

@@ -15,11 +15,11 @@ use crate::study::tagged::{Expected, PredictedTags, Tagged, Text};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Right {
     pub text: TextName,
-    /// The number of labelled words of each sentence; 1 where sentences are labelled.
+    /// The number of labelled words of each sentence; 1 if sentences are labelled.
     pub lengths: Vec<u32>,
     /// How many of them are right.
     pub words: Vec<u32>,
-    /// Entities of each sentence, where the task is scored by their F1.
+    /// Entities of each sentence, if the task is scored by their F1.
     pub entities: EntityCounts,
     /// Tags of each sentence, if the macro F1 of tags is compared.
     pub tags: Option<Vec<Vec<ClassCount>>>,
@@ -53,8 +53,8 @@ pub(crate) fn name(text: &Text, tags: &[String]) -> TextName {
 
 impl Right {
     /// Counts right words; `text` is the name of `words`.
-    pub fn of_words(text: TextName, words: &Text, said: &PredictedTags) -> Self {
-        let is_right = |at: &usize| said.predicted[*at] == Some(words.words[*at].gold);
+    pub fn of_words(text: TextName, words: &Text, predictions: &PredictedTags) -> Self {
+        let is_right = |at: &usize| predictions.predicted[*at] == Some(words.words[*at].gold);
         Self {
             text,
             lengths: words.ranges().map(|(_, range)| range.len() as u32).collect(),
@@ -65,9 +65,15 @@ impl Right {
     }
 
     /// The same with its entities, if the record counts them.
-    pub fn with_entities(self, text: &Text, tags: &[String], said: &PredictedTags, score: &Score) -> Self {
+    pub fn with_entities(
+        self,
+        text: &Text,
+        tags: &[String],
+        predictions: &PredictedTags,
+        score: &Score,
+    ) -> Self {
         let Some(recorded) = score.entities else { return self };
-        let counts = entity_counts(text, tags, said);
+        let counts = entity_counts(text, tags, predictions);
         let sum =
             |get: fn(&ClassCount) -> u16| counts.iter().flatten().map(|one| u64::from(get(one))).sum::<u64>();
         let same = sum(|one| one.part) == 2 * recorded.correct
@@ -107,10 +113,10 @@ impl StageWords {
     pub fn add(&mut self, file: &PredictionFile<'_>, text: &str) -> Result<(), String> {
         let Some(score) = file.score else { return Ok(()) };
         let expected = Expected::of(score, file.facts, file.split);
-        let (tags, text, said) = Tagged::one(text, &file.facts.tags, expected)?;
+        let (tags, text, predictions) = Tagged::one(text, &file.facts.tags, expected)?;
         let text = Text { has_words: file.has_words(), ..text };
-        let right = Right::of_words(name(&text, &tags), &text, &said);
-        self.found.insert(file.key(), right.with_entities(&text, &tags, &said, score));
+        let right = Right::of_words(name(&text, &tags), &text, &predictions);
+        self.found.insert(file.key(), right.with_entities(&text, &tags, &predictions, score));
         Ok(())
     }
 

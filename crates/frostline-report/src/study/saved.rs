@@ -9,10 +9,10 @@ use crate::study::place::{Placed, PolicyPlace};
 use crate::study::whole::Study;
 use crate::table::Value;
 
-/// More languages than this are told by the least and the most.
+/// More languages than this are summarised by the least and the most.
 const MOST_NAMED: usize = 3;
 
-/// The share of the time of a step of `none` that a policy is predicted to save; nothing for `none`, and where stages
+/// The share of the time of a step of `none` that a policy is predicted to save; nothing for `none`, and if stages
 /// have steps of different costs.
 pub(crate) fn predicted(study: &Study, group: &Group) -> Option<f64> {
     let is_one = group.policy != BASELINE && !group.is_staged();
@@ -27,9 +27,14 @@ pub(crate) fn predicted_shown(study: &Study, group: &Group) -> Value {
     }
 }
 
-/// What a policy's steps saved in these languages: `it saves 12.4 % (10.1 to 14.0)`. Nothing where no steps were taken in
+/// What a policy's steps saved in these languages: `it saves 12.4 % (10.1 to 14.0)`. Nothing if no steps were taken in
 /// turns.
-pub(crate) fn said(study: &Study, policy: &str, extras: &[String], langs: &[String]) -> Option<String> {
+pub(crate) fn describe_saving(
+    study: &Study,
+    policy: &str,
+    extras: &[String],
+    langs: &[String],
+) -> Option<String> {
     let mut timed: Vec<(&str, Option<Estimate>)> = Vec::new();
     for lang in langs {
         let place = PolicyPlace { lang, policy, extras };

@@ -19,11 +19,15 @@ pub(crate) enum ScoreKind {
 }
 
 /// Entities of each sentence: twice the right ones over gold and predicted ones.
-pub(crate) fn entity_counts(text: &Text, tags: &[String], said: &PredictedTags) -> Vec<Vec<ClassCount>> {
+pub(crate) fn entity_counts(
+    text: &Text,
+    tags: &[String],
+    predictions: &PredictedTags,
+) -> Vec<Vec<ClassCount>> {
     let name = |tag: u16| tags[usize::from(tag)].as_str();
     let of_sentence = |range: std::ops::Range<usize>| {
         let gold: Vec<&str> = range.clone().map(|at| name(text.words[at].gold)).collect();
-        let predicted: Vec<&str> = range.map(|at| said.predicted[at].map_or("O", name)).collect();
+        let predicted: Vec<&str> = range.map(|at| predictions.predicted[at].map_or("O", name)).collect();
         let gold: BTreeSet<EntitySpan<'_>> = entities(&gold, Scheme::Lenient).into_iter().collect();
         let predicted: BTreeSet<EntitySpan<'_>> = entities(&predicted, Scheme::Lenient).into_iter().collect();
         let right = gold.intersection(&predicted).count();
@@ -33,13 +37,13 @@ pub(crate) fn entity_counts(text: &Text, tags: &[String], said: &PredictedTags) 
 }
 
 /// Tags of each sentence: twice the right words over those that have the tag and those that got it.
-pub(crate) fn tag_counts(text: &Text, said: &PredictedTags) -> Vec<Vec<ClassCount>> {
+pub(crate) fn tag_counts(text: &Text, predictions: &PredictedTags) -> Vec<Vec<ClassCount>> {
     let of_sentence = |range: std::ops::Range<usize>| {
         let mut counts: BTreeMap<u16, [usize; 2]> = BTreeMap::new();
         for at in range {
             let gold = text.words[at].gold;
             counts.entry(gold).or_default()[1] += 1;
-            if let Some(predicted) = said.predicted[at] {
+            if let Some(predicted) = predictions.predicted[at] {
                 let of = counts.entry(predicted).or_default();
                 of[1] += 1;
                 of[0] += usize::from(predicted == gold);

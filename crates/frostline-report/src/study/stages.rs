@@ -1,5 +1,5 @@
 //! What each stage of a cell came to, task by task, over cells that differ only in their seed. A plain sweep, one
-//! stage of one task that tags words, has none: the other numbers tell it.
+//! stage of one task that tags words, has none: the other numbers show it.
 
 use frostline_record::{EpochRow, Outcome, Score, Settings, StageOutcome, Unit};
 use serde::Serialize;
@@ -105,13 +105,13 @@ pub(crate) struct StageChange {
     pub compared: usize,
     /// Number of these cells whose predictions are equal bit for bit.
     pub identical: usize,
-    /// The stage beside the one before it, where the task is scored by its accuracy.
+    /// The stage compared with the one before it, if the task is scored by its accuracy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Comparison>,
 }
 
 impl StageChange {
-    /// After minus before with a 95 % interval: over seeds and sentences where there is a verdict, else Student's over
+    /// After minus before with a 95 % interval: over seeds and sentences if there is a verdict, else Student's over
     /// seeds.
     pub fn difference(&self) -> MeanInterval {
         match self.judged() {
@@ -126,7 +126,7 @@ impl StageChange {
     }
 
     /// The verdict in words, if there is one.
-    pub fn told(&self) -> Option<String> {
+    pub fn describe(&self) -> Option<String> {
         self.judged().and(self.verdict.as_ref()).map(Comparison::words)
     }
 }
@@ -200,7 +200,7 @@ fn of_stage(at: usize, stage: &StageOutcome, settings: Option<&Settings>, done: 
     }
 }
 
-/// Whether a stage of these settings learned from a task: not where all of its parameters were frozen.
+/// Whether a stage of these settings learned from a task: not if all of its parameters were frozen.
 pub(crate) fn learns(settings: &Settings, task: &str, stage: &StageOutcome) -> bool {
     stage.accounts.trainable > 0
         && settings.train.epochs > 0

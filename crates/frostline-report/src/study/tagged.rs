@@ -25,7 +25,7 @@ pub(crate) struct Tagged {
 /// The words of a split, with what is the same in every cell that scored it.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Text {
-    /// Whether the forms are those of the treebank: published records have none.
+    /// Whether the forms are from the treebank: published records have none.
     pub has_words: bool,
     pub sentences: Vec<SentenceSpan>,
     pub words: Vec<LabelledWord>,
@@ -46,7 +46,7 @@ pub(crate) struct LabelledWord {
     pub known: Familiarity,
 }
 
-/// What one cell said about a text.
+/// What one cell predicted for a text.
 pub(crate) struct PredictedTags {
     /// Index in [`Tagged::texts`].
     pub text: usize,
@@ -67,7 +67,7 @@ impl Tagged {
         Ok(())
     }
 
-    /// What a single file says, with the names of its tags.
+    /// The predictions of a single file, with the names of its tags.
     pub fn one(
         text: &str,
         train: &[String],
@@ -78,7 +78,7 @@ impl Tagged {
         Ok((read.tags, text, PredictedTags { text: 0, predicted }))
     }
 
-    /// What a cell said about a split.
+    /// What a cell predicted on a split.
     pub fn get(&self, cell: &Cell, split: &'static str) -> Option<&PredictedTags> {
         self.of.get(&(cell.id.clone(), split))
     }
@@ -91,8 +91,8 @@ impl Tagged {
         })
     }
 
-    /// Reads a file of predictions: its words in their sentences, and what was said about them. `train` are the tags of train.
-    /// `expected` is what the record says of the file.
+    /// Reads a file of predictions: its words in their sentences, and their predictions. `train` are the tags of train.
+    /// `expected` is what the record has of the file.
     fn parse(
         &mut self,
         text: &str,
@@ -115,14 +115,15 @@ impl Tagged {
         for (at, line) in text.lines().enumerate().skip(1) {
             let fault = |what: String| format!("line {} {what}", at + 1);
             let columns: Vec<&str> = line.split('\t').collect();
-            let &[id, word, form, gold, said, known, ref rest @ ..] = columns.as_slice() else {
+            let &[id, word, form, gold, label, known, ref rest @ ..] = columns.as_slice() else {
                 return Err(fault(format!("has {} columns, not {width}", columns.len())));
             };
             if columns.len() != width {
                 return Err(fault(format!("has {} columns, not {width}", columns.len())));
             }
             let word: u32 = word.parse().map_err(|_| fault(format!("has the number {word:?}")))?;
-            let known = Familiarity::parse(known).ok_or_else(|| fault(format!("says {known:?} of train")))?;
+            let known = Familiarity::parse(known)
+                .ok_or_else(|| fault(format!("has {known:?} in the column on train")))?;
             // Without numbers, sentences that have no id are told apart by their words, which start again.
             let sentence = rest.first().copied().unwrap_or(id);
             if sentences.is_empty() || sentence != last_sentence || (!is_numbered && word <= last_word) {
@@ -130,17 +131,17 @@ impl Tagged {
             }
             (last_sentence, last_word) = (sentence, word);
             words.push(LabelledWord { form: form.into(), gold: tag(gold), known });
-            predicted.push((!is_nothing(said, train)).then(|| tag(said)));
+            predicted.push((!is_nothing(label, train)).then(|| tag(label)));
         }
         if let Some(expected) = expected {
-            let right = words.iter().zip(&predicted).filter(|(word, said)| **said == Some(word.gold)).count();
+            let right = words.iter().zip(&predicted).filter(|(word, tag)| **tag == Some(word.gold)).count();
             expected.check(words.len(), right, sentences.len())?;
         }
         Ok((Text { has_words: true, sentences, words }, predicted))
     }
 }
 
-/// What a record says of a file of predictions.
+/// What a record has of a file of predictions.
 #[derive(Clone, Copy)]
 pub(crate) struct Expected {
     words: u64,
@@ -181,11 +182,11 @@ impl Text {
         self.sentences.iter().zip(ends).map(|(sentence, end)| (sentence, sentence.start..end))
     }
 
-    /// The tags of its words and of what was said about them, sorted by name, and their numbers.
-    pub fn tag_set<'a>(&self, said: &PredictedTags, tags: &'a [String]) -> Vec<(&'a str, Tag)> {
+    /// The tags of its words and predictions, sorted by name, and their numbers.
+    pub fn tag_set<'a>(&self, predictions: &PredictedTags, tags: &'a [String]) -> Vec<(&'a str, Tag)> {
         let gold = self.words.iter().map(|word| word.gold);
         let mut there = vec![false; tags.len()];
-        for tag in gold.chain(said.predicted.iter().copied().flatten()) {
+        for tag in gold.chain(predictions.predicted.iter().copied().flatten()) {
             there[usize::from(tag)] = true;
         }
         let all = tags.iter().zip(0..).zip(there).filter(|(_, there)| *there);
@@ -195,7 +196,7 @@ impl Text {
     }
 }
 
-/// A word's outcome; the file does not tell why there is no prediction, and nothing here asks.
+/// A word's outcome; the file has no reason for a missing prediction, and nothing here needs it.
 pub(crate) fn outcome(gold: usize, predicted: Option<usize>) -> WordOutcome {
     match predicted {
         Some(tag) => WordOutcome::tagged(Some(gold), tag),
@@ -229,7 +230,7 @@ mod tests {
         let told = |lines: &str| parse(lines, None).err();
         assert_eq!(told("a\t1\tx\tN\tN\n"), Some("line 2 has 5 columns, not 6".into()));
         assert_eq!(told("a\tone\tx\tN\tN\tunknown\n"), Some("line 2 has the number \"one\"".into()));
-        assert_eq!(told("a\t1\tx\tN\tN\tseen\n"), Some("line 2 says \"seen\" of train".into()));
+        assert_eq!(told("a\t1\tx\tN\tN\tseen\n"), Some("line 2 has \"seen\" in the column on train".into()));
         let expected = Expected { words: 1, correct: 0, sentences: None };
         let told = parse("a\t1\tx\tN\tN\tunknown\n", Some(expected)).err();
         assert_eq!(told, Some("it has 1 of 1 words right, its record 0 of 1".into()));
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn numbered_sentences_are_told_apart_whatever_their_ids_and_first_labels() {
         let head = HEAD.replace("train", "train\tsentence");
-        // Nothing but the number tells that the second word begins a sentence: it is the second of its own.
+        // Only the number shows that the second word begins a sentence: it is the second of its own.
         let lines = "-\t1\tx\tN\tN\tunknown\t1\n-\t2\tx\tN\tN\tunknown\t2\n-\t3\tx\tN\tN\tunknown\t4\n";
         let parse = |text: &str, sentences| {
             let expected = Expected { words: 3, correct: 3, sentences: Some(sentences) };
@@ -257,10 +258,10 @@ mod tests {
     #[test]
     fn a_dash_is_a_label_where_train_has_it() {
         let text = format!("{HEAD}a\t1\tx\t-\t-\tunknown\n");
-        let said = |train: &[String]| {
-            let (_, said) = Tagged::default().parse(&text, train, None).expect("a line");
-            said
+        let parsed = |train: &[String]| {
+            let (_, predictions) = Tagged::default().parse(&text, train, None).expect("a line");
+            predictions
         };
-        assert_eq!((said(&["-".into()]), said(&["N".into()])), (vec![Some(0)], vec![None]));
+        assert_eq!((parsed(&["-".into()]), parsed(&["N".into()])), (vec![Some(0)], vec![None]));
     }
 }

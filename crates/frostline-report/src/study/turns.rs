@@ -1,4 +1,4 @@
-//! What a training step of a policy costs beside one of the baseline, from steps that the policies of a language took in
+//! What a training step of a policy costs, compared with one of the baseline, from steps that the policies of a language took in
 //! turns.
 
 use frostline_record::{Load, PairedTimes};
@@ -10,14 +10,14 @@ use crate::study::groups::Group;
 use crate::study::hardware::Hardware;
 use crate::table::Value;
 
-/// An interval of a saving that is wider than this and holds zero says nothing.
+/// An interval of a saving that is wider than this and holds zero is no result.
 const MOST_WIDTH: f64 = 0.04;
 
-/// How far the share of processor time that is saved may be from that of time, as a part of it: what one thread does while
+/// How far the share of processor time that is saved may be from the share of time, as a part of it: what one thread does while
 /// others are idle counts less in processor time, and waiting for memory together with others counts more.
 ///
 /// # Source
-/// Steps in turns alone and beside other work (`docs/protocol.md`).
+/// Steps in turns, alone and next to other work (`docs/protocol.md`).
 const DOUBT: f64 = 0.125;
 
 /// A policy's steps.
@@ -28,20 +28,20 @@ pub(crate) struct StepCost {
     /// Each round's step as it is compared, in milliseconds.
     #[serde(skip)]
     by_round: Vec<f64>,
-    /// Median of their processor time, in milliseconds, where that is compared, since the machine was busy.
+    /// Median of their processor time, in milliseconds, if that is compared, since the machine was busy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<f64>,
     /// Which measurement it is of, and on what.
     #[serde(skip)]
     measured: usize,
     pub hardware: Hardware,
-    /// The median of its time over that of the baseline, round by round, with a 95 % interval; absent without a baseline.
+    /// The median of its time over the baseline's, round by round, with a 95 % interval; absent without a baseline.
     pub ratio: Option<Estimate>,
     /// Rounds: steps of each policy.
     pub rounds: usize,
     /// Whether the steps were taken on a GPU, whose memory the peak is of.
     pub on_gpu: bool,
-    /// The most memory in use where steps are computed, in a process that took only this policy's steps: of the GPU as its
+    /// The peak memory of a process that took only this policy's steps: of the GPU that computed them, as its
     /// allocator counts it, or resident memory of the process.
     pub peak_mib: Option<f64>,
     /// The baseline's peak minus this one's.
@@ -61,8 +61,8 @@ impl StepCost {
             .then(|| RoundRatios { measured: self.measured, by_round: by_round() })
     }
 
-    /// How far its ratio to another may be from that of times: each saving against the baseline may be off on its own, or the saving
-    /// against the other where there is no baseline. Nothing where time itself was compared.
+    /// How far its ratio to another may be from the ratio of times: each saving against the baseline may be off on its own, or the saving
+    /// against the other if there is no baseline. Nothing if time itself was compared.
     pub fn doubt_over(&self, other: &Self) -> f64 {
         match (self.cpu_ms, self.ratio, other.ratio) {
             (None, ..) => 0.0,
@@ -82,7 +82,7 @@ impl StepCost {
         })
     }
 
-    /// The same where its interval says something.
+    /// The same if its interval is narrow enough.
     pub fn measured_saving(&self) -> Option<Estimate> {
         let says_nothing =
             |found: &Estimate| found.low < 0.0 && found.high > 0.0 && found.high - found.low > MOST_WIDTH;
@@ -104,7 +104,7 @@ impl StepCost {
 /// Ratios of two policies' steps.
 #[derive(Clone, Debug)]
 pub(crate) struct RoundRatios {
-    /// Which measurement they are of: those of one are of the same rounds.
+    /// The measurement they belong to; savings of one measurement are of the same rounds.
     pub measured: usize,
     pub by_round: Vec<f64>,
 }
@@ -129,7 +129,7 @@ pub(crate) struct StepCosts {
 }
 
 impl StepCosts {
-    /// From stored times; those of cells that the study does not have are left out.
+    /// From stored times, without cells that the study does not have.
     pub fn of(cells: &[CellView], times: &[PairedTimes]) -> Self {
         let mut costs = Self::default();
         for (measured, times) in times.iter().enumerate() {
@@ -200,7 +200,7 @@ fn ratio(own: &[f64], other: &[f64]) -> Estimate {
 /// whatever else the machine did, so their ratios are no savings.
 pub(crate) fn saving(group: &Group, cost: Option<&StepCost>) -> Value {
     match cost {
-        // Its cells take no step, whatever a forward pass costs.
+        // The cells of such a policy take no step, whatever a forward pass costs.
         _ if group.learns_nothing() => "100, nothing learned".into(),
         None => Value::Missing,
         Some(_) if group.policy == BASELINE => "baseline".into(),
@@ -212,7 +212,7 @@ pub(crate) fn saving(group: &Group, cost: Option<&StepCost>) -> Value {
 mod tests {
     use super::*;
 
-    /// A policy whose step takes so long, and so much as that of the baseline.
+    /// A policy whose step takes so long, and so much of the baseline's time.
     fn cost(step_ms: f64, ratio: Option<f64>, by_cpu_time: bool) -> StepCost {
         let [node, backend, device, isa] = ["", "flex", "cpu", "avx2"].map(String::from);
         StepCost {

@@ -1,4 +1,4 @@
-//! Cells that are the same experiment under two names. One of them stands for all, so that nothing is counted twice; the other
+//! Cells that are the same experiment under two names. One of them is kept for all, so that nothing is counted twice; the other
 //! names are shown with it.
 
 use std::collections::{BTreeMap, HashSet};
@@ -19,7 +19,7 @@ pub(crate) fn merged(sweep: &Sweep, records: &[Record]) -> Sweep {
     let done: HashSet<&str> =
         records.iter().filter(|record| record.result.is_some()).map(|record| &*record.cell.id).collect();
     let is_done = |at: usize| done.contains(sweep.cells[at].id.as_str());
-    // By their places: whether each cell of the first has a result where one of the other has, so that none is lost.
+    // By their places: whether each cell of the first has a result if one of the other has, so that none is lost.
     let mut pairs: Vec<(Twin, bool)> = Vec::new();
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut of_cells: Vec<Option<usize>> = Vec::new();
@@ -62,9 +62,9 @@ fn reading(cell: &Cell, blocks: &BTreeMap<&str, usize>) -> Option<Reading> {
     Some(Reading { contents, blocks })
 }
 
-/// Names of a plan that no cell has, since other names stand for them.
+/// Names of a plan that no cell has, since other names are kept in their place.
 pub(crate) struct OtherNames<'a> {
-    /// Names of policies that stand for no cell anywhere, each with the one that has their results.
+    /// Names of policies that no cell has, each with the one that has their results.
     policies: BTreeMap<&'a str, &'a str>,
     langs: BTreeMap<&'a str, &'a str>,
     /// Values of further axes, by path.
@@ -159,7 +159,7 @@ const OTHERS: &str = "have the same contents";
 pub(crate) fn sentences(sweep: &Sweep) -> Vec<String> {
     let axes = sweep.plan.extra_axes();
     let own: HashSet<&str> = sweep.cells.iter().map(|cell| cell.settings.policy.as_str()).collect();
-    // What is the same, where that holds, and both names.
+    // What is the same, if that holds, and both names.
     let mut pairs: Vec<(&str, String, [String; 2])> = Vec::new();
     for Twin { place, same_as } in &sweep.twins {
         let both = |get: &dyn Fn(&GridPlace) -> String| [get(same_as), get(place)];

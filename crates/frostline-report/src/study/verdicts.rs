@@ -1,4 +1,4 @@
-//! Every policy beside the one that freezes nothing, judged by one rule: paired by seed and by sentence. All places of
+//! Every policy compared with the one that freezes nothing, by one rule: paired by seed and by sentence. All places of
 //! a report that speak of a policy's score take the verdict from here.
 
 use frostline_score::{Judged, Resampling, SeedScatter, StochasticOrder, almost_stochastic_order};
@@ -13,10 +13,10 @@ use crate::study::place::{Placed, PolicyPlace, placed};
 use crate::study::scores::ScoreKind;
 use crate::study::stages::value;
 
-/// Seeds from which stochastic order says something.
+/// The least number of seeds for a stochastic order.
 const SEEDS_FOR_ORDER: usize = 5;
 
-/// A policy beside `none` on a split.
+/// A policy compared with `none` on a split.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PolicyVerdict {
     #[serde(skip)]
@@ -146,7 +146,7 @@ fn ends_of_cells<'a>(a: &'a CellView, b: &'a CellView) -> Option<(u64, Twins<'a>
     Some((a.cell.settings.seed, (After::end(a)?, After::end(b)?)))
 }
 
-/// The cells of a group that were scored on a split, each with that of its seed in which everything learns.
+/// The cells of a group that were scored on a split, each with the cell of its seed in which everything learns.
 fn twins_of_group<'a>(
     cells: &'a [CellView],
     group: &Group,

@@ -26,7 +26,7 @@ pub(crate) struct Study {
     pub cells: Vec<CellView>,
     /// By language, then in the plan's order.
     pub groups: Vec<Group>,
-    /// What makes the rest worthless, or limits it: what is said before any comparison.
+    /// What makes the rest worthless, or limits it; it comes before any comparison.
     pub sanity: Vec<Finding>,
     /// What each cell has right, sentence by sentence, as far as predictions were read.
     pub outcomes: Outcomes,
@@ -94,7 +94,7 @@ impl Study {
         let baselines = self.all_baselines();
         self.advice =
             advice::recommend_policies(&self.groups, &self.standings, &self.verdicts, &baselines, margin);
-        // Where comparisons say nothing, nothing is recommended; advice itself looks at seeds.
+        // If comparisons are worthless, nothing is recommended; advice itself looks at seeds.
         let sanity = &self.sanity;
         let forbids = |one: &Advice| sanity::forbidding(sanity, &one.langs, &one.extras);
         self.advice.retain(|one| forbids(one).is_none_or(|finding| finding.kind == FindingKind::FewSeeds));
@@ -108,7 +108,7 @@ impl Study {
         Some((sanity::summary(&self.sanity, &places)?, sanity::lines(&self.sanity, &places)))
     }
 
-    /// What a group costs beside others.
+    /// What a group costs, compared with others.
     pub fn standing(&self, group: &Group) -> Option<Standing> {
         self.standings[self.groups.iter().position(|other| other.place() == group.place())?]
     }
@@ -212,13 +212,13 @@ impl Study {
         distinct(all.iter().copied()).into_iter().map(|maker| (maker, count(maker))).collect()
     }
 
-    /// The number of a machine, from 1, where times were taken on several.
+    /// The number of a machine, from 1, if times were taken on several.
     pub fn machine(&self, hardware: &Hardware) -> Option<usize> {
         let at = self.machines.iter().position(|other| other == hardware)?;
         (self.machines.len() > 1).then_some(at + 1)
     }
 
-    /// A language with the treebank's name where that is a folder: `en (UD_English-EWT)`.
+    /// A language with the treebank's name, if that is a folder: `en (UD_English-EWT)`.
     pub fn lang_title(&self, lang: &str) -> String {
         let place = self.sweep.plan.treebanks.get(lang).map_or("", |p| p.trim());
         let name = place.trim_end_matches('/').rsplit('/').next().unwrap_or("");

@@ -1,4 +1,4 @@
-//! Sentences and words that more than one output says, so that they are said alike.
+//! Sentences and words that several outputs share.
 
 use frostline_record::{TaskSettings, Unit};
 
@@ -8,7 +8,7 @@ use crate::study::cells::{CellView, State, distinct};
 use crate::study::groups::Group;
 use crate::study::whole::Study;
 
-/// What every output of a synthetic plan says.
+/// A notice in every output of a synthetic plan.
 pub(crate) const SYNTHETIC: &str = "Synthetic data: its sentences are made up by a program. These numbers show nothing about any \
      real language.";
 
@@ -32,7 +32,7 @@ pub(crate) struct Units {
 
 pub(crate) const SENTENCES: Units = Units { one: "sentence", many: "sentences" };
 
-/// What the headline of the cells counts; a neutral word where they differ in it.
+/// What the headline of the cells counts; a neutral word if they differ in it.
 pub(crate) fn units(study: &Study) -> Units {
     match distinct(study.cells.iter().map(headline_unit)).as_slice() {
         [Unit::Sentences] => SENTENCES,
@@ -79,7 +79,7 @@ pub(crate) fn progress(study: &Study) -> String {
     text
 }
 
-/// The seeds of a group as a table shows them: `3`, or `2 of 3` where some are not done.
+/// The seeds of a group as a table shows them: `3`, or `2 of 3` if some are not done.
 pub(crate) fn seeds(group: &Group) -> String {
     if group.seeds_done == group.seeds_planned {
         group.seeds_done.to_string()

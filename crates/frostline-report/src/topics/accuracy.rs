@@ -19,7 +19,7 @@ impl Topic for Accuracies {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         match place {
             Place::Reading => page.items({
-                let said: &[&str] = match units(study) {
+                let points: &[&str] = match units(study) {
                     SENTENCES => {
                         &["**Dev accuracy** counts every sentence of the dev split. A sentence whose label never \
                                     occurs in train counts as wrong."]
@@ -31,7 +31,7 @@ impl Topic for Accuracies {
                          number to compare with the study.",
                     ],
                 };
-                said.iter().map(ToString::to_string).collect::<Vec<String>>()
+                points.iter().map(ToString::to_string).collect::<Vec<String>>()
             }),
             Place::Language(lang) => {
                 describe_margins(study, lang, page);

@@ -84,7 +84,7 @@ impl Topic for Baselines {
     }
 }
 
-/// What the probe's score is worth where a GPU computed what it is fitted to.
+/// What the probe's score is worth if a GPU computed what it is fitted to.
 fn on_gpu(study: &Study, all: &[BaselineStats]) -> Option<String> {
     let made = study.cells.iter().filter_map(CellView::made_by);
     let used = distinct(made.map(|by| by.backend.as_str()).filter(|name| GPU_BACKENDS.contains(name)));

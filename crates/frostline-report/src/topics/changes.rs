@@ -59,7 +59,7 @@ fn has_changes(study: &Study) -> bool {
     study.cells.iter().filter_map(CellView::done).any(|done| !done.result.changes.is_empty())
 }
 
-/// A group's parts from the input up; empty if its records tell nothing.
+/// A group's parts from the input up; empty if its records have none.
 fn changes_of_group(study: &Study, group: &Group) -> Vec<PartChange> {
     let results: Vec<&Outcome> =
         study.members(group).filter_map(CellView::done).map(|done| &done.result).collect();
@@ -87,7 +87,7 @@ fn describe_changes(study: &Study, lang: &str, page: &mut Page) {
     if rows.is_empty() {
         return;
     }
-    // The deepest encoder's parts, in their order, and what others have besides.
+    // The deepest encoder's parts, in their order, then parts that only others have.
     let deepest = rows.iter().map(|(_, parts)| parts).max_by_key(|parts| parts.len());
     let all = deepest.into_iter().chain(rows.iter().map(|(_, parts)| parts));
     let names: Vec<&str> = distinct(all.flatten().map(|part| part.part.as_str()));

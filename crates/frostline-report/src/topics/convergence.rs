@@ -135,7 +135,7 @@ fn describe_epochs(study: &Study, lang: &str, page: &mut Page) {
     }
 }
 
-/// The heads of a language's epochs: `3`, or `3 (tuning)` where all cells are in one stage then.
+/// The heads of a language's epochs: `3`, or `3 (tuning)` if all cells are in one stage then.
 fn epoch_heads(study: &Study, lang: &str, last: u32) -> Vec<(u32, String)> {
     let head = |epoch: u32| {
         let rows = study.groups_of(lang).flat_map(|group| group.epochs.iter());
@@ -215,7 +215,7 @@ pub(crate) fn curves_figure(
     }
 }
 
-/// A panel's policies as lines; where there are too many, only some carry names.
+/// A panel's policies as lines; if there are too many, only some carry names.
 fn policy_lines(
     study: &Study,
     panel: &Panel<'_>,

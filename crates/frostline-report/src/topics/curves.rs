@@ -145,7 +145,7 @@ struct Curve {
 #[derive(Clone, Copy, Debug, Serialize)]
 struct CurvePoint {
     pub sentences: u64,
-    /// Over seeds, and over draws where they are an axis and leave sentences out.
+    /// Over seeds, and over draws if they are an axis and leave sentences out.
     pub dev: MeanStd,
     pub test: Option<MeanStd>,
 }
@@ -160,7 +160,7 @@ impl Curves {
     }
 }
 
-/// The curves of every language, where an axis chooses how many sentences are learned from.
+/// The curves of every language, if an axis chooses how many sentences are learned from.
 fn collect_curves(study: &Study) -> Vec<Curves> {
     let axes = study.axes();
     if !axes.iter().any(|axis| SIZES.contains(axis)) {

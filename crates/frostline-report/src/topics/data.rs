@@ -69,7 +69,7 @@ impl Topic for Data {
     }
 }
 
-/// Where every seed draws sentences of its own to be scored on.
+/// A remark for sweeps in which every seed draws its own sentences to be scored on.
 fn own_sentences(study: &Study) -> Option<String> {
     let draws = |view: &&CellView| {
         let settings = &view.cell.settings;
@@ -223,8 +223,8 @@ fn add_tags(facts: &TaskFacts, page: &mut Page) {
             .missing_in_train(split)
             .map(|(tag, words)| format!("{} ({})", code(tag), count(words)))
             .collect();
-        let said = if missing.is_empty() { "none".into() } else { missing.join(", ") };
-        page.item(format!("Of {name}, train lacks the {}s: {said}.", unit.to_lowercase()));
+        let labels = if missing.is_empty() { "none".into() } else { missing.join(", ") };
+        page.item(format!("Of {name}, train lacks the {}s: {labels}.", unit.to_lowercase()));
     }
 }
 

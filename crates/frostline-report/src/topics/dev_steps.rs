@@ -1,4 +1,4 @@
-//! Dev within epochs, where `eval.every_steps` asks for it, and cells that `train.patience` stopped early.
+//! Dev within epochs, if `eval.every_steps` asks for it, and cells that `train.patience` stopped early.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Accuracy against the time that a step saves: the figure that a report shows first. It uses measured times where steps
+//! Accuracy against the time that a step saves: the figure that a report shows first. It uses measured times if steps
 //! were timed in turns, and predicted ones otherwise.
 
 use crate::chart::{Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
@@ -17,7 +17,7 @@ impl Topic for Pareto {
     }
 }
 
-/// Where the times of a figure come from. All its panels have the same source.
+/// The source of a figure's times; all its panels have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Measured,
@@ -69,7 +69,7 @@ impl Source {
     }
 }
 
-/// Nothing for one policy, or where the stages of a cell have steps of different costs.
+/// Nothing for one policy, or if the stages of a cell have steps of different costs.
 fn accuracy_figure(study: &Study) -> Option<Figure> {
     let panels = panels(study);
     let several = panels.iter().any(|panel| Source::Predicted.places(study, panel).len() > 1);
@@ -196,7 +196,7 @@ fn front_line(places: &[PolicyPoint<'_>]) -> Vec<(f64, f64)> {
     kept
 }
 
-/// The interval of the difference from `none`, around the policy's own accuracy; Wilson's where not all are judged.
+/// The interval of the difference from `none`, around the policy's own accuracy; Wilson's if not all are judged.
 fn score_interval(study: &Study, place: &PolicyPoint<'_>, judged: bool) -> Option<[f64; 2]> {
     if !judged {
         let ends = place.group.dev.as_ref()?.accuracy_interval?;

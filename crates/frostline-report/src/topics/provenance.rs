@@ -1,4 +1,4 @@
-//! Where the numbers come from: settings, inputs with their hashes, the makers of the records, weights and precision.
+//! What a report rests on: settings, inputs with their hashes, the makers of the records, weights and precision.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ impl Topic for Provenance {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         match place {
             Place::Caveats => page.items({
-                let said = |caveat: &&String| {
+                let is_listed = |caveat: &&String| {
                     study.cells.iter().any(|view| view.cell.repeats_weights_caveat(caveat))
                 };
                 let caveats = study.sweep.plan.caveats.iter();
                 let mut points = weights_caveats(study);
-                points.extend(caveats.filter(|caveat| !said(caveat)).cloned());
+                points.extend(caveats.filter(|caveat| !is_listed(caveat)).cloned());
                 points.extend(own_settings(study));
                 points.extend(different_makers(study));
                 if study.strays > 0 {
@@ -95,7 +95,7 @@ fn different_makers(study: &Study) -> Vec<String> {
     if study.machines.len() > 1 {
         let machines = study.machines.iter().map(Hardware::words);
         points.push(format!(
-            "**Times come from {} machines** ({}). They are not averaged, and no time of one is compared with that of \
+            "**Times come from {} machines** ({}). They are not averaged, and no time of one is compared with a time of \
              another: if the cells of a row ran on several, its training time is a dash here and is listed machine by machine \
              under \"Where the time goes\".",
             study.machines.len(),
@@ -224,17 +224,17 @@ fn made_by(study: &Study, page: &mut Page) {
         page.paragraph("There is no record yet.");
         return;
     }
-    let said = |text: &str| (!text.is_empty()).then(|| text.to_string());
+    let known = |text: &str| (!text.is_empty()).then(|| text.to_string());
     let columns = Columns::default()
         .column("Records", Quantity::Count, |row: &(&MadeBy, usize)| row.1.to_string())
         .column("Frostline", Quantity::Text, |row| row.0.version.clone())
-        .column("Revision", Quantity::Text, move |row| said(&row.0.revision))
-        .column("Code", Quantity::Text, move |row| said(&row.0.code))
+        .column("Revision", Quantity::Text, move |row| known(&row.0.revision))
+        .column("Code", Quantity::Text, move |row| known(&row.0.code))
         .column("Backend", Quantity::Text, |row| row.0.backend.clone())
         .column("Device", Quantity::Text, |row| row.0.device.clone())
         .column("Instructions", Quantity::Text, |row| row.0.isa.clone())
         .column("Threads", Quantity::Count, |row| row.0.threads.to_string())
-        .optional("Node", Quantity::Text, move |row| said(&row.0.node))
+        .optional("Node", Quantity::Text, move |row| known(&row.0.node))
         .optional("Machine", Quantity::Count, |row| study.machine(&Hardware::of(row.0)));
     page.table(columns.table(makers));
 }

@@ -24,9 +24,9 @@ impl Topic for Rates {
                 page.paragraph(how_found(search));
             }
             Place::Caveats => page.items({
-                let said = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
+                let caveat = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
                             plan's (see *Learning rates*), so that none is judged at another's.";
-                rate_search(study).map(|_| said.to_string()).into_iter().collect::<Vec<String>>()
+                rate_search(study).map(|_| caveat.to_string()).into_iter().collect::<Vec<String>>()
             }),
             _ => {}
         }
@@ -119,7 +119,7 @@ fn joined_axes(found: &FoundRate) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// A panel for each rung, and where rates were found for several languages or axes, for each of these.
+/// A panel for each rung, and if rates were found for several languages or axes, for each of these.
 fn rung_panels(study: &Study, search: &RateSearch) -> Vec<LinePanel> {
     let place = |found: &FoundRate| (joined_langs(found), joined_axes(found));
     let mut panels = Vec::new();

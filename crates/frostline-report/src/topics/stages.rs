@@ -120,7 +120,7 @@ pub(crate) fn with_change<'a, R: 'a>(
             of(row).map(StageChange::difference)
         })
         .ranked(rank.max(1), format!("{capital}: verdict"), Quantity::Text, move |row| {
-            told(row).and_then(StageChange::told)
+            told(row).and_then(StageChange::describe)
         })
 }
 

@@ -1,5 +1,5 @@
 //! Several tasks: every score, and what a stage did to tasks that it did not learn from. Predictions are called
-//! identical only where they are so bit for bit.
+//! identical only if they are so bit for bit.
 
 use frostline_record::{Score, TaskOutcome, Unit};
 

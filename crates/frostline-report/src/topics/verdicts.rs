@@ -75,23 +75,23 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
     if judged == 0 {
         return vec![explain_missing(&rows)];
     }
-    let mut said = vec![summarize_differences(study, &rows)];
+    let mut sentences = vec![summarize_differences(study, &rows)];
     if rows.iter().all(|row| row.compared.seeds.len() < 2) {
         let seeds = distinct(study.cells.iter().map(|view| view.cell.settings.seed)).len();
         let next = match seeds {
             1 => "Run at least three seeds.",
             _ => "Only one can be compared yet; the same sweep command continues with the others.",
         };
-        said.push(format!(
+        sentences.push(format!(
             "With one seed nothing can be concluded about a policy, only about two trained models: another seed may reverse any \
              difference. {next}"
         ));
-        return said;
+        return sentences;
     }
     let several = study.langs().len() > 1;
     let whole = study.advice.iter().filter(|advice| several == (advice.langs.len() > 1));
-    said.extend(whole.map(|advice| recommendation(study, advice)));
-    said
+    sentences.extend(whole.map(|advice| recommendation(study, advice)));
+    sentences
 }
 
 /// What freezing costs: the range of differences from `none`, and how many of them are shown to be small or large.
@@ -207,7 +207,7 @@ fn still_open(study: &Study, advice: &Advice, open: &Open) -> String {
 /// The share of a step's time that a policy saves, measured or predicted.
 fn time_saved(study: &Study, advice: &Advice, policy: &str, step_cost: f64) -> String {
     let step = if study.groups.iter().any(Group::is_staged) { "a step of the last stage" } else { "a step" };
-    match saved::said(study, policy, &advice.extras, &advice.langs) {
+    match saved::describe_saving(study, policy, &advice.extras, &advice.langs) {
         Some(measured) => format!("time of {step}, measured in turns: {measured}"),
         None => format!("{step} is predicted to save {} % of the time", fixed(100.0 * (1.0 - step_cost), 0)),
     }
@@ -220,7 +220,7 @@ fn recommendation_table(study: &Study) -> PaperTable {
     };
     let saved = |advice: &&Advice| {
         let choice = advice.choice.as_ref()?;
-        saved::said(study, &choice.policy, &advice.extras, &advice.langs)
+        saved::describe_saving(study, &choice.policy, &advice.extras, &advice.langs)
     };
     let lang = |advice: &&Advice| match advice.langs.as_slice() {
         [one] => one.clone(),

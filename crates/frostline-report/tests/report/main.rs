@@ -26,13 +26,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use common::{Lang, demo, failed, paper, record, records, sweep};
-use frostline_record::{Load, PrefixState, PrefixUse, Record, Sweep};
+use frostline_record::{Load, Plan, PrefixState, PrefixUse, Record, Sweep};
 use frostline_report::{Report, ReportError, ReportFile};
 
 fn files(scenario: &str, sweep: &Sweep, records: &[Record]) -> Vec<ReportFile> {
     let files = Report::new(sweep, records, &[], None).files().expect("a report");
     keep(scenario, &files);
     files
+}
+
+/// A page without the plan in it, which is the plan of the sweep.
+fn without_plan(page: &str, sweep: &Sweep) -> String {
+    let (before, rest) = page.split_once("```toml\n").expect("a plan");
+    let (plan, after) = rest.split_once("```\n").expect("the end of the plan");
+    assert_eq!(Plan::parse(plan, "plan.toml").expect("a good plan"), sweep.plan);
+    format!("{before}{after}")
 }
 
 /// Writes a scenario's files where they can be looked at, if asked to.
@@ -158,7 +166,7 @@ fn crowd() -> (Sweep, Vec<Record>) {
 fn a_whole_sweep() {
     let (sweep, records) = whole();
     let files = files("whole", &sweep, &records);
-    insta::assert_snapshot!("whole_report", text(&files, "report.md"));
+    insta::assert_snapshot!("whole_report", without_plan(text(&files, "report.md"), &sweep));
     insta::assert_snapshot!("whole_published", text(&files, "published.md"));
     insta::assert_snapshot!("whole_data", text(&files, "data.md"));
     insta::assert_snapshot!("whole_pareto_svg", text(&files, "figures/pareto.svg"));
@@ -169,7 +177,6 @@ fn a_whole_sweep() {
 fn a_synthetic_sweep_with_gaps() {
     let (sweep, records) = gaps();
     let files = files("gaps", &sweep, &records);
-    // `whole_report` has the settings, which are long.
     let page = text(&files, "report.md").split("\n## How to reproduce it").next().unwrap_or_default();
     insta::assert_snapshot!("gaps_report", page);
     insta::assert_snapshot!("gaps_published", text(&files, "published.md"));

@@ -202,7 +202,7 @@ impl<'a> Writer<'a> {
         tables::table(table, &self.heading, &self.page.policies, &|text| self.inline(text))
     }
 
-    /// A figure with its description, and its notes without those of earlier figures.
+    /// A figure with its description, and its notes, unless earlier figures have them.
     fn figure(&mut self, path: &str) -> String {
         let page = self.page;
         let Some((figure, drawing)) = page.figures.iter().find(|(figure, _)| figure.path == path) else {

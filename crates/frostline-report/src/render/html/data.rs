@@ -40,7 +40,7 @@ fn of_text(of: &BrowserText) -> Value {
     json!({ "title": text(&of.title), "words": of.has_words, "total": of.total, "sentences": sentences, "cells": cells })
 }
 
-/// The distance to the next wrong word and its tag in turns; -1 where there is no prediction.
+/// The distance to the next wrong word and its tag in turns; -1 if there is no prediction.
 fn of_cell(cell: &BrowserCell) -> Value {
     let mut before = 0;
     let mut wrong: Vec<i64> = Vec::with_capacity(2 * cell.wrong.len());

@@ -1,4 +1,4 @@
-//! Bars with their intervals, and dots where an axis does not start at zero.
+//! Bars with their intervals, and dots if an axis does not start at zero.
 
 use frostline_score::MeanStd;
 
@@ -121,7 +121,7 @@ fn axis_range(bars: &Bars, kind: &str) -> (f64, f64) {
     ends.fold((0.0, 0.0), widen)
 }
 
-/// Where an axis of shares starts and ends, in percent: at 0, unless the differences would be lost.
+/// Both ends of an axis of shares, in percent; it starts at 0 unless the differences would be lost.
 fn share_range<'a>(bars: impl Iterator<Item = &'a Bar>) -> (f64, f64) {
     let bars: Vec<&Bar> = bars.collect();
     let ends = |sign: f64| {
@@ -210,7 +210,7 @@ fn draw_panel(
     sheet.x_axis(plot, &scale, &ticks, &title);
 }
 
-/// Where a row is drawn.
+/// The place of a row.
 #[derive(Clone, Copy)]
 struct RowPlace<'a> {
     scale: Scale,
@@ -305,7 +305,7 @@ fn draw_share(
     svg.text(place, middle + 4.5, &label, LABEL);
 }
 
-/// The first place from `x` on where a label of this width is crossed by no line; lines are drawn on top of it.
+/// The first place from `x` on at which no line crosses a label of this width; lines are drawn on top of it.
 fn place_beside_lines(mut x: f64, width: f64, lines: &[f64]) -> f64 {
     while let Some(line) = lines.iter().find(|&&line| line > x - CLEAR && line < x + width + CLEAR) {
         x = line + CLEAR + 1.0;

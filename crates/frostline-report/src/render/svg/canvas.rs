@@ -152,7 +152,7 @@ impl Svg {
         ));
     }
 
-    /// Nothing where a side has no length: programs that read SVG complain of such a rectangle.
+    /// Nothing if a side has no length: programs that read SVG complain of such a rectangle.
     pub fn rect(&mut self, from: (f64, f64), size: (f64, f64), colour: &str, opacity: f64) {
         let [width, height] = [size.0, size.1].map(|side| px(side.max(0.0)));
         if width == "0" || height == "0" {

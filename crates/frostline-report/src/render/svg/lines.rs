@@ -17,7 +17,7 @@ struct LineSizes {
     width: f64,
     /// Room for the piece of line next to a name.
     sample: f64,
-    /// Where names start, from the plot's right end, and their texts from there.
+    /// The start of names, from the plot's right end, and of their texts from there.
     names: f64,
     text: f64,
     /// Room at the left end of a plot.
@@ -208,7 +208,7 @@ fn draw_line(svg: &mut Svg, lines: &Lines, line: &Line, name: &str, (x, y): (&Sc
     }
 }
 
-/// Every line's name at its end, moved apart where lines end close together.
+/// Every line's name at its end, moved apart if lines end close together.
 fn draw_names(
     sheet: &mut Sheet,
     frame: Frame<'_>,

@@ -1,4 +1,4 @@
-//! The way from values to pixels, and which values an axis names: fewer where labels would overlap.
+//! The way from values to pixels, and which values an axis names: fewer if labels would overlap.
 
 use crate::number::fixed;
 

@@ -16,7 +16,7 @@ const LINE: f64 = 17.0;
 /// The most percentage points that a level whisker widens the axis to either side of its point.
 const MOST_REACH: f64 = 15.0;
 
-/// A point with its name where it has one and whiskers, in pixels.
+/// A point with its name, if it has one, and whiskers, in pixels.
 struct Dot {
     name: Option<String>,
     policy: Option<String>,
@@ -286,7 +286,7 @@ fn rect_around(ends: &[(f64, f64)]) -> Taken {
     (from.0.min(to.0) - 1.0, from.1.min(to.1) - 1.0, from.0.max(to.0) + 1.0, from.1.max(to.1) + 1.0)
 }
 
-/// Where a name goes.
+/// The place of a name.
 struct NameLabel {
     at: (f64, f64),
     anchor: Anchor,

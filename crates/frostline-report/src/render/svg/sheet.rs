@@ -194,7 +194,7 @@ impl Sheet {
         Self { svg, areas, drawing, bottom }
     }
 
-    /// Begins the next panel, which has this number, and returns where it may draw, under its title.
+    /// Begins the next panel, which has this number, and returns its area, under its title.
     pub fn area(&mut self, panel: usize) -> Area {
         self.end_panel();
         let (title, area) = self.areas[panel].clone();
@@ -226,8 +226,8 @@ impl Sheet {
         drawing
     }
 
-    /// Names references above a plot, one below the other, and returns those on its axis with their dashes. `low` is where
-    /// the axis starts, `outside` the word for a reference before it. Values are shares of 1.
+    /// Names references above a plot, one below the other, and returns those on its axis with their dashes. `low` is
+    /// the start of the axis, `outside` the word for a reference before it. Values are shares of 1.
     pub fn references(
         &mut self,
         (x, top): (f64, f64),

@@ -91,7 +91,7 @@ impl Part<'_> {
     }
 
     /// `143 of 1,652 dev words (8.7 %)`.
-    fn said(&self, units: &str) -> String {
+    fn describe(&self, units: &str) -> String {
         let percent = fixed(100.0 * self.share(), 1);
         format!("{} of {} {} {units} ({percent} %)", count(self.count), count(self.of), self.split)
     }
@@ -99,8 +99,9 @@ impl Part<'_> {
 
 /// The parts of which there are any, as one subject, and the largest share.
 fn subject(parts: &[Part<'_>], units: &str) -> (String, f64) {
-    let said: Vec<String> = parts.iter().filter(|part| part.count > 0).map(|part| part.said(units)).collect();
-    (listed(&said), parts.iter().map(Part::share).fold(0.0, f64::max))
+    let phrases: Vec<String> =
+        parts.iter().filter(|part| part.count > 0).map(|part| part.describe(units)).collect();
+    (listed(&phrases), parts.iter().map(Part::share).fold(0.0, f64::max))
 }
 
 impl Task<'_> {
@@ -151,17 +152,17 @@ impl Task<'_> {
         let found = |split: &SplitFacts| get(split).unwrap_or_default();
         let share = |split: &SplitFacts| found(split).words as f64 / split.forms.words.max(1) as f64;
         let leaked = || self.facts.splits().filter(|(_, split)| share(split) >= LEAKED_FROM);
-        let said: Vec<String> = leaked()
+        let phrases: Vec<String> = leaked()
             .map(|(name, split)| {
                 let (part, percent) = (count(found(split).sentences), fixed(100.0 * share(split), 1));
                 format!("{part} of {} {name} sentences ({percent} % of the words)", count(split.sentences))
             })
             .collect();
         let most = leaked().map(|(_, split)| share(split)).fold(0.0, f64::max);
-        (!said.is_empty()).then(|| Finding {
+        (!phrases.is_empty()).then(|| Finding {
             sentence: format!(
                 "{}{} are also in {earlier}, the same but for case and punctuation: {so}.",
-                listed(&said),
+                listed(&phrases),
                 self.of_task
             ),
             advice: format!(
@@ -218,11 +219,11 @@ impl Task<'_> {
             Some(twin) => format!("{} ({}; train has {})", code(name), count(*found), code(twin)),
             None => format!("{} ({})", code(name), count(*found)),
         };
-        let mut said: Vec<String> = names.iter().take(NAMED).map(one).collect();
+        let mut phrases: Vec<String> = names.iter().take(NAMED).map(one).collect();
         if names.len() > NAMED {
-            said.push(format!("{} more", names.len() - NAMED));
+            phrases.push(format!("{} more", names.len() - NAMED));
         }
-        listed(&said)
+        listed(&phrases)
     }
 
     fn advice_on_labels(&self, spelled_otherwise: bool, labels: &str) -> (String, Option<String>) {

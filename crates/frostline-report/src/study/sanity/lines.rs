@@ -75,7 +75,7 @@ pub(super) fn grouped(
 }
 
 impl Places<'_> {
-    /// Where a finding holds; empty for all of a study.
+    /// The places of a finding; empty for all of a study.
     fn name(&self, finding: &Finding) -> String {
         let everywhere = self.langs.iter().all(|lang| finding.langs.iter().any(|own| own == lang));
         let lang = (!everywhere || self.langs.len() == 1).then(|| listed(&finding.langs));

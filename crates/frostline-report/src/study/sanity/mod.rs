@@ -115,7 +115,7 @@ impl Finding {
         }
     }
 
-    /// Whether nothing can be recommended where it holds.
+    /// Whether nothing can be recommended if it holds.
     pub fn forbids(&self) -> bool {
         self.severity == Severity::ForbidsRecommendation
     }

@@ -30,7 +30,7 @@ pub(super) fn more_seeds(seeds: &[u64]) -> String {
     format!("--seeds {}", all.iter().map(u64::to_string).collect::<Vec<_>>().join(","))
 }
 
-/// A search for rates where a plan can have one, its next rates where it had one, else a lower rate than a cell's and higher
+/// A search for rates if a plan can have one, its next rates if it had one, else a lower rate than a cell's and higher
 /// ones as an axis.
 pub(super) fn other_rates(study: &Examined<'_>, settings: &Settings) -> String {
     match study.rates {
@@ -44,7 +44,7 @@ pub(super) fn other_rates(study: &Examined<'_>, settings: &Settings) -> String {
     }
 }
 
-/// Twice a policy's epochs where its rate is already high or was found, else a rate of its own: by a search where the plan can have
+/// Twice a policy's epochs if its rate is already high or was found, else a rate of its own: by a search if the plan can have
 /// one, or ten times its rate.
 pub(super) fn own_rate(study: &Examined<'_>, settings: &Settings, policy: &str) -> String {
     let higher = 10.0 * settings.optimizer.lr;
@@ -57,7 +57,7 @@ pub(super) fn own_rate(study: &Examined<'_>, settings: &Settings, policy: &str) 
     }
 }
 
-/// A larger allowance of rates for a search; more sentences where it has all that it may have.
+/// A larger allowance of rates for a search; more sentences if it has all that it may have.
 pub(super) fn more_of_search(plan: &Plan, search: &RateSearch) -> String {
     let sentences =
         || search.found.iter().filter_map(|found| found.rungs.last()).map(|rung| rung.sentences).max();

@@ -151,7 +151,7 @@ fn gain_at_edge(found: &FoundRate) -> f64 {
     found.rungs.iter().rev().find_map(|rung| edge(&tried(rung))).map_or(0.0, |edge| edge.gain)
 }
 
-/// The values of the further axes that a rate was found for, `any` where it was found for all of an axis.
+/// The values of the further axes that a rate was found for, `any` if it was found for all of an axis.
 fn extras_of(study: &Examined<'_>, found: &FoundRate) -> Vec<String> {
     if found.axes.is_empty() {
         return Vec::new();

@@ -164,10 +164,10 @@ fn nothing_learned(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
             .filter(|view| view.done().is_some_and(|done| done.result.steps > 0))
             .collect();
         trained += usize::from(!done.is_empty());
-        let said: Option<Vec<String>> = done.iter().map(|view| learned_nothing(view)).collect();
-        let said = said.map(distinct).unwrap_or_default();
-        if !said.is_empty() {
-            found.push((policy, listed(&said)));
+        let phrases: Option<Vec<String>> = done.iter().map(|view| learned_nothing(view)).collect();
+        let phrases = phrases.map(distinct).unwrap_or_default();
+        if !phrases.is_empty() {
+            found.push((policy, listed(&phrases)));
         }
     }
     if found.is_empty() {
@@ -207,7 +207,7 @@ fn learned_nothing(view: &CellView) -> Option<String> {
     same.then(|| format!("scored exactly what the {name} does"))
 }
 
-/// The only label that a cell gets right, where dev has several.
+/// The only label that a cell gets right, if dev has several.
 fn only_label(done: &Done) -> Option<String> {
     let result = &done.result;
     let dev = &result.facts().dev;

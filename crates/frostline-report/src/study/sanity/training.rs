@@ -118,7 +118,7 @@ fn named_rises(rising: &[(&str, f64)]) -> String {
 /// How the last stage's dev score rose at its end.
 struct Rise {
     epochs: usize,
-    /// The last epoch's score minus the one before, as a mean over cells, where the last one was selected.
+    /// The last epoch's score minus the one before, as a mean over cells, if the last one was selected.
     gain: Option<f64>,
 }
 

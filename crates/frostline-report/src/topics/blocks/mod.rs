@@ -1,4 +1,4 @@
-//! Sets of blocks: what each block is worth where all sets were frozen, and the best set of each size.
+//! Sets of blocks: what each block is worth if all sets were frozen, and the best set of each size.
 
 mod worth;
 
@@ -110,7 +110,7 @@ impl Blocks {
         let sum: f64 = self.of_lattice(lattice).map(|worth| worth.shapley_loss).sum();
         let sets = count(lattice.sets() as u64);
         let missing = match self.errors.get(&(lattice.lang.clone(), lattice.extras.clone())) {
-            Some(Err(why)) => format!(" No error could be told from the predictions: {why}."),
+            Some(Err(why)) => format!(" The predictions give no error: {why}."),
             None if lattice.seeds() == 1 => {
                 " One seed without the stored predictions gives no error.".to_string()
             }

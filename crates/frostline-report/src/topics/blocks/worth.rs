@@ -1,4 +1,4 @@
-//! The worth of each block where a grid froze every set of blocks: what freezing it costs, with the error of that.
+//! The worth of each block if a grid froze every set of blocks: what freezing it costs, with the error of that.
 //! What was frozen follows from the accounts of parameters, not from policies' names. A seed that lacks a set is
 //! left out.
 
@@ -169,7 +169,7 @@ fn best_of(study: &Study, lang: &str, extras: &[String]) -> Vec<BestSet> {
     }
     let of_size = |size: usize| sets.iter().filter(move |(set, _)| set.count_ones() as usize == size);
     let best = |size: usize| {
-        // Of equals the one nearest the input.
+        // Among equals the one nearest the input.
         let (&set, accuracy) = of_size(size).rev().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
         Some(BestSet {
             lang: lang.into(),
@@ -183,7 +183,7 @@ fn best_of(study: &Study, lang: &str, extras: &[String]) -> Vec<BestSet> {
     all.filter(|all| all.iter().any(|best| best.of > 1)).unwrap_or_default()
 }
 
-/// How many blocks there are and which of them were frozen, where that is all that was: embeddings and head
+/// How many blocks there are and which of them were frozen, if that is all that was: embeddings and head
 /// learned, each block did so wholly or not at all, and there was one stage.
 fn frozen_set(result: &Outcome) -> Option<(usize, usize)> {
     let [stage] = result.stages.as_slice() else { return None };
@@ -232,7 +232,7 @@ fn errors_of(lattice: &Lattice<'_>, stored: &mut Stored<'_>) -> Result<Vec<f64>,
             parts = vec![vec![0.0; counts.len()]; lattice.blocks];
             sizes = counts;
         } else if counts != sizes {
-            return Err(format!("{}: its sentences are not those of the other cells", place()));
+            return Err(format!("{}: the other cells have other sentences", place()));
         }
         for (block, parts) in parts.iter_mut().enumerate() {
             let weight = -coefficient(block, lattice.blocks, set);
@@ -256,8 +256,8 @@ fn by_sentence(text: &str, view: &CellView) -> Result<(Vec<f64>, Vec<f64>), Stri
         }
         return Ok((vec![1.0; right.len()], right));
     }
-    let (_, text, said) = Tagged::one(text, &facts.tags, Expected::of(score, facts, "dev"))?;
-    let is_right = |at: &usize| said.predicted[*at] == Some(text.words[*at].gold);
+    let (_, text, predictions) = Tagged::one(text, &facts.tags, Expected::of(score, facts, "dev"))?;
+    let is_right = |at: &usize| predictions.predicted[*at] == Some(text.words[*at].gold);
     let sentences = || text.ranges().map(|(_, words)| words);
     Ok((
         sentences().map(|words| words.len() as f64).collect(),

@@ -40,7 +40,7 @@ pub(crate) struct NearShare {
 pub(crate) enum IntervalKind {
     /// Student's, over seeds.
     Student,
-    /// Wilson's, over cells: where seeds agree, as where all cells are near, Student's has no width.
+    /// Wilson's, over cells: if seeds agree, such as when all cells are near, Student's has no width.
     Wilson,
 }
 

@@ -330,7 +330,7 @@ fn are_twins_but_for(axis: Option<usize>, a: &CellView, b: &CellView) -> bool {
     a.cell.settings.policy == b.cell.settings.policy && a.is_twin_of(&b)
 }
 
-/// Where the sentences of a score are.
+/// What each cell has right, sentence by sentence; nothing if predictions are missing.
 fn by_sentence<'a>(study: &'a Study, gauge: &Gauge<'_>) -> Option<BySentence<'a>> {
     let split = gauge.split()?;
     let verdicts = &study.verdicts;

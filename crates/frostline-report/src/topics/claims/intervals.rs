@@ -1,5 +1,5 @@
 //! Intervals of accuracies over seeds and sentences. A single comparison has the interval of the report's verdicts: the
-//! one of its row where a policy is compared with `none`, else the one of a table of the test's comparisons in a language.
+//! one of its row if a policy is compared with `none`, else the one of a table of the test's comparisons in a language.
 
 use frostline_score::crossed::RESAMPLES;
 use frostline_score::verdict::judge;
@@ -11,7 +11,7 @@ use crate::study::outcomes::{Outcomes, Twins};
 use crate::study::scores::ScoreKind;
 use crate::topics::claims::pairs::{Pair, kind};
 
-/// Where the sentences of an accuracy are: what each cell has right, and the split.
+/// The sentences of an accuracy: what each cell has right, and the split.
 #[derive(Clone, Copy)]
 pub(super) struct BySentence<'a> {
     pub outcomes: &'a Outcomes,
@@ -56,7 +56,7 @@ fn twins_by_seed<'a>(pairs: &[&Pair<'a>]) -> PairsBySeed<'a> {
     pairs.iter().filter_map(|pair| Some((pair.seed, pair.twins?))).collect()
 }
 
-/// The interval of the mean of several comparisons, in points; nothing for one seed, or where predictions are missing.
+/// The interval of the mean of several comparisons, in points; nothing for one seed, or if predictions are missing.
 pub(super) fn of_mean(pairs: &[&Pair<'_>], seeds: &[u64], by_sentence: BySentence<'_>) -> Option<[f64; 2]> {
     if seeds.len() < 2 {
         return None;

@@ -1,4 +1,4 @@
-//! Peaks of memory of two policies' steps, from the processes that took steps of one policy alone: of the GPU where steps
+//! Peaks of memory of two policies' steps, from the processes that took steps of one policy alone: of the GPU if steps
 //! are computed on one, else of the process. There is one measurement per policy, whatever the seeds.
 
 use frostline_score::MeanInterval;

@@ -123,7 +123,7 @@ impl Topic for Claims {
     }
 }
 
-/// The test, with its own verdict where a claim has several.
+/// The test, with its own verdict if a claim has several.
 fn test_sentence(claim: &Judged, test: &Tested) -> String {
     if claim.tests.len() == 1 {
         return test.asks.clone();

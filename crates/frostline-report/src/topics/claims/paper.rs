@@ -4,7 +4,7 @@ use crate::table::{Columns, PaperTable, Quantity, Value};
 
 use super::judge::{Judged, TestResult, Tested};
 
-/// A claim, or one of its tests where it has several.
+/// A claim, or one of its tests if it has several.
 struct ClaimRow<'a> {
     number: String,
     says: &'a str,
@@ -12,7 +12,7 @@ struct ClaimRow<'a> {
     test: Option<&'a Tested>,
 }
 
-/// The table: a row for each claim, and where it has several tests one for each of them.
+/// The table: a row for each claim, and if it has several tests one for each of them.
 pub(super) fn table(judged: &[Judged]) -> PaperTable {
     let rows: Vec<ClaimRow<'_>> =
         judged.iter().enumerate().flat_map(|(at, claim)| claim_rows(at + 1, claim)).collect();

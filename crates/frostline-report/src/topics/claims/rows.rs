@@ -1,4 +1,4 @@
-//! Paired differences: one row per comparison. Where the plan asks for the mean of several, what is pooled is first averaged
+//! Paired differences: one row per comparison. If the plan asks for the mean of several, what is pooled is first averaged
 //! within each seed: policies and languages are not counted as if they were seeds. The interval of an accuracy is over seeds
 //! and sentences, by the rule of all verdicts; any other measure, or one without stored predictions, has Student's over seeds.
 
@@ -22,7 +22,7 @@ pub(crate) struct Differences {
     pub unit: &'static str,
     /// Whether each comparison must hold, or their mean.
     pub comparisons: Comparisons,
-    /// One row per comparison; where their mean decides, also one per language that has several.
+    /// One row per comparison; if their mean decides, also one per language that has several.
     pub rows: Vec<PairedComparison>,
     /// The mean of all comparisons, if it decides, there are several and a seed has them all.
     pub together: Option<PairedComparison>,
@@ -78,7 +78,7 @@ impl Differences {
         }
     }
 
-    /// The row that decides: the only one, the mean of all, or where each must hold, the one that is furthest from it.
+    /// The row that decides: the only one, the mean of all, or if each must hold, the one that is furthest from it.
     pub fn deciding(&self) -> Option<&PairedComparison> {
         if self.rows.len() == 1 {
             return self.rows.first();
@@ -137,7 +137,7 @@ pub(super) fn versus(cells: &str, [a, b]: &[String; 2]) -> String {
     format!("{cells}{a} against {b}")
 }
 
-/// One row per comparison. Where their mean decides, also one per language that has several, then one for all.
+/// One row per comparison. If their mean decides, also one per language that has several, then one for all.
 pub(super) fn rows(
     gauge: &Gauge<'_>,
     pairs: &[Pair<'_>],
@@ -220,7 +220,7 @@ fn row(
 }
 
 /// The interval that may decide. One without width may not: seeds that differ by the very same amount, as on
-/// a small dev split, do not tell how far others would. It may where no pair differs at all, since equal
+/// a small dev split, do not show how far others would. It may if no pair differs at all, since equal
 /// models give that.
 fn telling(interval: Option<[f64; 2]>, same: bool) -> Option<[f64; 2]> {
     let [low, high] = interval?;

@@ -1,5 +1,5 @@
 //! Training times by steps that policies took in turns. Rounds take the place of seeds: in each, both policies take a
-//! step on the same batch, so that what else the machine does falls on both; where that was much, processor time is
+//! step on the same batch, so that what else the machine does falls on both; if that was much, processor time is
 //! compared.
 
 use frostline_score::{Estimate, MeanInterval, median};
@@ -10,7 +10,7 @@ use crate::topics::claims::rows::{Over, PairedComparison};
 use crate::topics::claims::step_twins::{MeasuredTwins, measure_twins, pooled_rows};
 use crate::topics::claims::verdict::{Question, Wanted};
 
-/// The steps of A over those of B.
+/// The steps of A over the steps of B.
 struct Ratio {
     ratios: RoundRatios,
     /// See [`StepCost::doubt_over`].

@@ -33,7 +33,7 @@ impl Topic for TrainingCost {
             Place::Reading => page.items({
                 let in_turns = !study.step_costs.is_empty();
                 let baseline = if study.has_baseline() {
-                    "**vs none** compares with `none`, where everything learns: each cell with the `none` cell of the same seed."
+                    "**vs none** compares with `none`, in which everything learns: each cell with the `none` cell of the same seed."
                 } else {
                     "The plan has no policy `none`, so time saved and differences in accuracy have \
                      nothing to be measured against."
@@ -120,7 +120,7 @@ fn cells_while_busy(study: &Study) -> Option<String> {
 /// A group with the times of one of the machines that its cells ran on.
 type TimesRow<'a> = (&'a Group, Option<&'a (Hardware, Times)>);
 
-/// A row for each machine; one without times where there are none.
+/// A row for each machine; one without times if there are none.
 fn times_rows(group: &Group) -> Vec<TimesRow<'_>> {
     if group.times_by.is_empty() {
         return vec![(group, None)];
@@ -143,7 +143,7 @@ struct MachineTimes {
     times: Times,
 }
 
-/// Where the time of a cell goes.
+/// A section on the parts of a cell's time.
 fn describe_times(study: &Study, lang: &str, page: &mut Page) {
     page.section(3, "Where the time goes");
     let of = |get: fn(&Times) -> MeanStd| move |row: &TimesRow<'_>| row.1.map(|(_, times)| get(times));

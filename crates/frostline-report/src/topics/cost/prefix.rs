@@ -21,7 +21,7 @@ pub(crate) struct PrefixStats {
 }
 
 impl PrefixStats {
-    /// Nothing where no cell has a constant prefix.
+    /// Nothing if no cell has a constant prefix.
     pub fn of(done: &[&Done]) -> Option<Self> {
         let uses = done.iter().filter_map(|done| Some(done.timing.as_ref()?.prefix));
         let uses: Vec<PrefixUse> = uses.filter(|used| used.state != PrefixState::None).collect();
@@ -44,7 +44,7 @@ impl PrefixStats {
         self.count(PrefixState::Computed) + self.count(PrefixState::Shared) > 0
     }
 
-    /// What became of it, and what to do where it could have been read and was not.
+    /// What became of it, and what to do if it could have been read and was not.
     pub fn words(&self) -> String {
         let (computed, shared) = (self.count(PrefixState::Computed), self.count(PrefixState::Shared));
         let mut parts = Vec::new();

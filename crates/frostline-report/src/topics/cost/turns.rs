@@ -19,7 +19,7 @@ pub(super) const READING: &str = "**Time saved** is how much less time a trainin
      includes 0 and is wider than 4 points. A dash: its steps were not taken in turns, for example since what learns changes on the \
      way. Training times of cells are no measure of a saving: they hold whatever else the machine did.";
 
-/// Why there is no "Time saved", where no steps were taken in turns.
+/// Why there is no "Time saved", if no steps were taken in turns.
 pub(super) fn untimed(study: &Study) -> String {
     let next = if study.sweep.timed_groups(|_| true).is_empty() {
         "Steps cannot be taken in turns here: that takes two policies in which the same parameters learn from the first step to the last."
@@ -81,7 +81,7 @@ pub(super) fn section(study: &Study, lang: &str, page: &mut Page) {
     }
 }
 
-/// A caveat where the machine had other work.
+/// A caveat if the machine had other work.
 pub(super) fn busy(study: &Study) -> Option<String> {
     let all = &study.step_costs.loads;
     let waiting = |one: &&MeasuredLoad| one.load.others.is_none() && one.load.before > Some(1.0);

@@ -11,17 +11,18 @@ const SPLIT: &str = "dev";
 /// The most words that cells of the browser have wrong in all: each takes about four bytes of the page.
 const MOST_WRONG: usize = 250_000;
 
-/// The browser's sentences; nothing if no predictions were read. Where there are too many cells, each policy
+/// The browser's sentences; nothing if no predictions were read. If there are too many cells, each policy
 /// keeps its first seeds.
 pub(super) fn collect_sentences(study: &Study, read: &Tagged) -> Option<Browser> {
     let all: Vec<(&CellView, &PredictedTags)> =
         study.cells.iter().filter_map(|view| Some((view, read.get(&view.cell, SPLIT)?))).collect();
     let kept = within_budget(&all, read);
-    let texts = distinct(kept.iter().map(|(_, said)| said.text));
+    let texts = distinct(kept.iter().map(|(_, predictions)| predictions.text));
     let texts: Vec<BrowserText> = texts
         .into_iter()
         .map(|at| {
-            let of_text: Vec<_> = kept.iter().filter(|(_, said)| said.text == at).copied().collect();
+            let of_text: Vec<_> =
+                kept.iter().filter(|(_, predictions)| predictions.text == at).copied().collect();
             text(study, &read.texts[at], &of_text)
         })
         .filter(|text| text.cells.len() > 1)
@@ -35,8 +36,8 @@ fn within_budget<'a>(
     all: &[(&'a CellView, &'a PredictedTags)],
     read: &Tagged,
 ) -> Vec<(&'a CellView, &'a PredictedTags)> {
-    let wrong = |said: &PredictedTags| {
-        let words = read.texts[said.text].words.iter().zip(&said.predicted);
+    let wrong = |predictions: &PredictedTags| {
+        let words = read.texts[predictions.text].words.iter().zip(&predictions.predicted);
         words.filter(|(word, tag)| **tag != Some(word.gold)).count()
     };
     let mut seeds = distinct(all.iter().map(|(view, _)| view.cell.settings.seed));
@@ -45,7 +46,7 @@ fn within_budget<'a>(
     let mut last = 0;
     for seed in seeds {
         let of_seed = all.iter().filter(|(view, _)| view.cell.settings.seed == seed);
-        used += of_seed.map(|(_, said)| wrong(said)).sum::<usize>();
+        used += of_seed.map(|(_, predictions)| wrong(predictions)).sum::<usize>();
         if used > MOST_WRONG && last > 0 {
             break;
         }
@@ -57,9 +58,9 @@ fn within_budget<'a>(
 /// A split with the cells that scored it, without the sentences on which all of them agree.
 fn text(study: &Study, text: &Text, cells: &[(&CellView, &PredictedTags)]) -> BrowserText {
     let agree = |range: &std::ops::Range<usize>| {
-        let mut said = cells.iter().map(|(_, said)| &said.predicted[range.clone()]);
-        let first = said.next();
-        said.all(|other| Some(other) == first)
+        let mut predictions = cells.iter().map(|(_, predictions)| &predictions.predicted[range.clone()]);
+        let first = predictions.next();
+        predictions.all(|other| Some(other) == first)
     };
     let kept: Vec<_> = text.ranges().filter(|(_, range)| !agree(range)).collect();
     let sentences = kept.iter().map(|(span, range)| BrowserSentence {
@@ -72,7 +73,7 @@ fn text(study: &Study, text: &Text, cells: &[(&CellView, &PredictedTags)]) -> Br
     });
     let sentences: Vec<BrowserSentence> = sentences.collect();
     let places: Vec<usize> = kept.iter().flat_map(|(_, range)| range.clone()).collect();
-    let cells = cells.iter().map(|(view, said)| cell(study, view, text, said, &places));
+    let cells = cells.iter().map(|(view, predictions)| cell(study, view, text, predictions, &places));
     let langs = distinct(cells.clone().map(|(lang, _)| lang));
     let title: Vec<String> = langs.iter().map(|lang| study.lang_title(lang)).collect();
     BrowserText {
@@ -88,12 +89,13 @@ fn cell<'a>(
     study: &Study,
     view: &'a CellView,
     text: &Text,
-    said: &PredictedTags,
+    predictions: &PredictedTags,
     places: &[usize],
 ) -> (&'a str, BrowserCell) {
     let settings = &view.cell.settings;
     let wrong = |(place, at): (usize, &usize)| -> Option<(usize, Option<Tag>)> {
-        (said.predicted[*at] != Some(text.words[*at].gold)).then_some((place, said.predicted[*at]))
+        (predictions.predicted[*at] != Some(text.words[*at].gold))
+            .then_some((place, predictions.predicted[*at]))
     };
     let cell = BrowserCell {
         name: keys::title(study, settings.policy.to_string(), &view.extras),

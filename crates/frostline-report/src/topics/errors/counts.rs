@@ -1,4 +1,4 @@
-//! What the stored predictions of the headline's words tell about errors: per tag, what was taken for what, by what
+//! Errors in the stored predictions of the headline's words: per tag, what was taken for what, by what
 //! train knows of a word, and by length of sentence. Confusions are summed over seeds, scores are means over seeds.
 
 use std::collections::BTreeMap;
@@ -135,8 +135,10 @@ impl WordErrors {
     pub fn of(cells: &[CellView], groups: &[Group], read: &Tagged) -> Self {
         let mut of_cells = Vec::new();
         for (cell, view) in cells.iter().enumerate() {
-            let said = SPLITS.iter().filter_map(|&split| Some((split, read.get(&view.cell, split)?)));
-            of_cells.extend(said.map(|(split, said)| CellErrors::of(cell, split, said, read)));
+            let predictions = SPLITS.iter().filter_map(|&split| Some((split, read.get(&view.cell, split)?)));
+            of_cells.extend(
+                predictions.map(|(split, predictions)| CellErrors::of(cell, split, predictions, read)),
+            );
         }
         let mut errors = Self {
             versus: versus::compare_with_baseline(cells, groups, read),
@@ -158,8 +160,10 @@ impl WordErrors {
 
     /// The confusions of a cell, most frequent first; words without a prediction come last.
     pub fn confused(confusion: &Confusion) -> Vec<(&str, Option<&str>, u64)> {
-        let pairs =
-            confusion.worst(usize::MAX).into_iter().map(|(gold, said, words)| (gold, Some(said), words));
+        let pairs = confusion
+            .worst(usize::MAX)
+            .into_iter()
+            .map(|(gold, predicted, words)| (gold, Some(predicted), words));
         let missed = confusion.tags.iter().zip(&confusion.missed).filter(|(_, words)| **words > 0);
         pairs.chain(missed.map(|(tag, words)| (tag.as_str(), None, *words))).collect()
     }
@@ -194,9 +198,9 @@ impl WordErrors {
 }
 
 impl CellErrors {
-    fn of(cell: usize, split: &'static str, said: &PredictedTags, read: &Tagged) -> Self {
-        let text = &read.texts[said.text];
-        let named = text.tag_set(said, &read.tags);
+    fn of(cell: usize, split: &'static str, predictions: &PredictedTags, read: &Tagged) -> Self {
+        let text = &read.texts[predictions.text];
+        let named = text.tag_set(predictions, &read.tags);
         let mut confusion = Confusion::new(named.iter().map(|(name, _)| *name));
         let mut places = vec![0; read.tags.len()];
         for (at, (_, tag)) in named.iter().enumerate() {
@@ -205,7 +209,7 @@ impl CellErrors {
         let place = |tag: Tag| places[usize::from(tag)];
         let (mut known, mut lengths) = (ByFamiliarity::default(), ByLength::default());
         for (_, range) in text.ranges() {
-            let words = range.map(|at| (&text.words[at], said.predicted[at]));
+            let words = range.map(|at| (&text.words[at], predictions.predicted[at]));
             let outcomes: Vec<WordOutcome> = words
                 .map(|(word, predicted)| {
                     let outcome = outcome(place(word.gold), predicted.map(place));
@@ -216,7 +220,7 @@ impl CellErrors {
                 .collect();
             lengths.add(&outcomes);
         }
-        Self { cell, split, text: said.text, confusion, strata: of_strata(&known, &lengths) }
+        Self { cell, split, text: predictions.text, confusion, strata: of_strata(&known, &lengths) }
     }
 
     fn accuracy(&self) -> f64 {

@@ -54,7 +54,7 @@ fn tag_rows(study: &Study, found: &WordErrors) -> TopicTable {
 }
 
 /// Every pair of a gold tag and another one that was predicted, the most frequent first; the predicted tag is empty
-/// where there was none.
+/// if there was none.
 fn confusion_rows(study: &Study, found: &WordErrors) -> TopicTable {
     let columns = key_columns::<(String, Option<String>, u64, u64)>(study)
         .column("gold", Quantity::Text, |row| row.2.0.clone())
@@ -68,7 +68,8 @@ fn confusion_rows(study: &Study, found: &WordErrors) -> TopicTable {
 fn wrong_pairs(one: &CellErrors) -> std::vec::IntoIter<(String, Option<String>, u64, u64)> {
     let errors = one.confusion.words() - one.confusion.correct();
     let pairs = WordErrors::confused(&one.confusion).into_iter();
-    let owned = pairs.map(|(gold, said, words)| (gold.to_string(), said.map(String::from), words, errors));
+    let owned =
+        pairs.map(|(gold, predicted, words)| (gold.to_string(), predicted.map(String::from), words, errors));
     owned.collect::<Vec<_>>().into_iter()
 }
 

@@ -1,4 +1,4 @@
-//! Errors: which words are wrong, and in what policies differ. Where there are very many policies, only some have
+//! Errors: which words are wrong, and in what policies differ. If there are very many policies, only some have
 //! tables of their own; a CSV file has all.
 
 mod browse;

@@ -1,4 +1,4 @@
-//! The tables of a language on a split. Where there are very many policies, only some have tables of their own.
+//! The tables of a language on a split. If there are very many policies, only some have tables of their own.
 
 use frostline_score::MeanStd;
 
@@ -93,7 +93,7 @@ impl<'a> SplitPart<'a> {
         ];
         let strata = strata.map(|(by, short, words)| {
             let mut table = self.strata(by);
-            // Its first row has the numbers of words.
+            // The first row has the numbers of words.
             table.rows.remove(0);
             let caption = format!("Accuracy on {split} of {lang} by {words}, in percent.");
             let table = PaperTable::new(format!("{short}-{lang}-{split}"), caption, table);

@@ -50,7 +50,7 @@ pub(crate) struct Example {
 pub(crate) struct ShownWord {
     pub form: String,
     pub gold: String,
-    /// The baseline's tag and the other policy's, where they differ; nothing if there is none.
+    /// The baseline's tag and the other policy's, if they differ; nothing if there is none.
     pub differs: Option<[Option<String>; 2]>,
 }
 
@@ -151,7 +151,7 @@ fn examples([base, mine]: [&PredictedTags; 2], read: &Tagged) -> Vec<Example> {
     let shown = |at: usize| ShownWord {
         form: text.words[at].form.clone(),
         gold: name(text.words[at].gold),
-        differs: differs(at).then(|| [base, mine].map(|said| said.predicted[at].map(name))),
+        differs: differs(at).then(|| [base, mine].map(|cell| cell.predicted[at].map(name))),
     };
     let example = |(_, sentence, range): (usize, &SentenceSpan, std::ops::Range<usize>)| Example {
         id: sentence.id.clone(),

@@ -75,7 +75,7 @@ fn different_settings(reference: &Reference, cells: &[&Settings]) -> Vec<String>
     let theirs = reference.as_settings().unwrap_or_default();
     let listed = reference.listed();
     let is_said = |path: &str| {
-        reference.unlisted == Unlisted::Defaults || listed.iter().any(|said| is_within(said, path))
+        reference.unlisted == Unlisted::Defaults || listed.iter().any(|other| is_within(other, path))
     };
     let mut known: Vec<&str> = APART.to_vec();
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
 //! `published.md`: the published figures that the plan names, compared with this sweep. There is no comparison
-//! where it would mislead: made-up data has none, every setting that differs from the reference's is named, and
+//! if it would mislead: made-up data has none, every setting that differs from the reference's is named, and
 //! other tasks than its own are not compared.
 
 mod cells;
@@ -24,7 +24,7 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    /// What a comparison needs besides the study itself.
+    /// What a comparison needs in addition to the study.
     pub fn of(study: &Study, stored: &Stored<'_>) -> Self {
         let sentences = counts::of(study, &stored.sentences);
         Self { sentences, predictions_read: !stored.sentences.is_empty() }

@@ -164,7 +164,7 @@ impl Sentences {
         })
     }
 
-    /// For every policy and stage, on test where it was scored: what was taken for what.
+    /// For every policy and stage, on test if it was scored: what was taken for what.
     fn confusions(&self, study: &Study, task: &SentenceTask, page: &mut Page) {
         let of_task = |found: &&SentenceStats| found.lang == task.lang && found.task == task.name;
         let all: Vec<&SentenceStats> = self.found.iter().filter(of_task).collect();
