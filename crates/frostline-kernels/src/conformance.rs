@@ -9,7 +9,10 @@ use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 use frostline_random::Stream;
 
-use crate::{AdamW, AddNorm, Dropout, Index, Kernels, Pack, Precision, Rows, Train, Update, share, stock};
+use crate::{
+    Activation, AdamW, AddNorm, AttentionForm, Dropout, Index, Kernels, Pack, Precision, Rotary, Rows, Train,
+    Update, share, stock,
+};
 
 /// What a backend is compared with.
 pub type Reference = Autodiff<Flex>;
@@ -42,6 +45,16 @@ pub enum Operation {
     LinearGelu,
     /// x, three weights, three biases.
     SelfAttention(usize, Pack, Dropout),
+    /// x.
+    Activation(Activation),
+    /// x and the gate.
+    Gated(Activation),
+    /// x and the residual.
+    DropAdd(Dropout, Rows),
+    /// Queries, keys and values.
+    FormAttention(AttentionForm, Pack, Dropout),
+    /// x, three weights, three biases.
+    FormSelfAttention(AttentionForm, Pack, Dropout),
     /// The table.
     Gather(Index),
     /// Logits.
@@ -88,6 +101,16 @@ impl Operation {
                 let layers = [1, 2, 3].map(|at| (narrowed(&i[at]), vector(&i[at + 3])));
                 B::k_self_attention(x, layers, *heads, pack, *dropout, Precision::F32)
             }
+            Self::Activation(activation) => B::k_activation(x, *activation),
+            Self::Gated(activation) => B::k_gated(x, i[1].clone(), *activation),
+            Self::DropAdd(dropout, rows) => B::k_drop_add(x, i[1].clone(), *dropout, rows),
+            Self::FormAttention(form, pack, dropout) => {
+                B::k_form_attention([0, 1, 2].map(|at| i[at].clone()), form, pack, *dropout)
+            }
+            Self::FormSelfAttention(form, pack, dropout) => {
+                let layers = [1, 2, 3].map(|at| (narrowed(&i[at]), vector(&i[at + 3])));
+                B::k_form_self_attention(x, layers, form, pack, *dropout, Precision::F32)
+            }
             Self::Gather(rows) => B::k_gather(x, rows),
             Self::CrossEntropy(labels) => B::k_cross_entropy(x, labels).reshape([1, 1]),
         }
@@ -120,6 +143,16 @@ impl Operation {
             Self::SelfAttention(heads, pack, dropout) => {
                 let layer = |at: usize| stock::linear(x.clone(), narrowed(&i[at]), vector(&i[at + 3]));
                 stock::attention([1, 2, 3].map(layer), *heads, pack, *dropout)
+            }
+            Self::Activation(activation) => stock::activation(x, *activation),
+            Self::Gated(activation) => stock::activation(x, *activation) * i[1].clone(),
+            Self::DropAdd(dropout, rows) => stock::dropout(x, *dropout, rows) + i[1].clone(),
+            Self::FormAttention(form, pack, dropout) => {
+                stock::form_attention([0, 1, 2].map(|at| i[at].clone()), form, pack, *dropout)
+            }
+            Self::FormSelfAttention(form, pack, dropout) => {
+                let layer = |at: usize| stock::linear(x.clone(), narrowed(&i[at]), vector(&i[at + 3]));
+                stock::form_attention([1, 2, 3].map(layer), form, pack, *dropout)
             }
             Self::Gather(rows) => stock::gather(x, rows),
             Self::CrossEntropy(labels) => stock::cross_entropy(x, labels).reshape([1, 1]),
@@ -353,7 +386,7 @@ fn cases() -> Vec<(String, Case)> {
         ("cross-entropy", Case::of(Operation::CrossEntropy(labels), &[[n, 17]])),
         ("a row added to every row", Case::of(Operation::AddRow, &[[n, 70], [1, 70]])),
     ];
-    let cases = cases.into_iter().map(|(name, case)| (name.to_string(), case));
+    let cases = cases.into_iter().map(|(name, case)| (name.to_string(), case)).chain(form_cases());
     // Beside small products those with as many tiles as a large GPU has multiprocessors, so that the kernels for them compute.
     let precisions: [(&str, Precision, &[usize]); 4] = [
         ("f32", Precision::F32, &[752]),
@@ -380,6 +413,35 @@ fn cases() -> Vec<(String, Case)> {
     };
     let products = precisions.into_iter().flat_map(of_precision);
     products.chain(cases).collect()
+}
+
+/// Operations of encoders in other forms: activations, gated products, rotations and windows.
+fn form_cases() -> Vec<(String, Case)> {
+    let (pack, drop) = (pack(&[40, 1, 33, 128, 7]), Dropout::new(0.1, 0xDEAD_BEEF_0BAD_CAFE));
+    let (n, rows) = (pack.len(), pack.rows().clone());
+    let form = |heads, channels, rotated: bool, window| AttentionForm {
+        heads,
+        rotary: rotated.then(|| Rotary::new(10_000.0, channels, 128)),
+        window,
+    };
+    let attention = |form: AttentionForm, h, drop| {
+        Case::of(Operation::FormAttention(form, pack.clone(), drop), &[[n, h]; 3])
+    };
+    let layers = [[n, 64], [64, 64], [64, 64], [64, 64], [1, 64], [1, 64], [1, 64]];
+    let within = Operation::FormSelfAttention(form(2, 32, true, Some(16)), pack.clone(), drop);
+    let mut cases = vec![
+        ("attention in a window, 2 heads of 32".to_string(), attention(form(2, 32, false, Some(16)), 64, drop)),
+        ("rotated attention, 3 heads of 6".into(), attention(form(3, 6, true, None), 18, Dropout::OFF)),
+        ("rotated queries, keys, values and attention in a window".into(), Case::of(within, &layers)),
+        ("dropout and residual".into(), Case::of(Operation::DropAdd(drop, rows), &[[n, 70], [n, 70]])),
+    ];
+    for activation in Activation::ALL {
+        let one = Case::of(Operation::Activation(activation), &[[n, 50]]);
+        let gated = Case::of(Operation::Gated(activation), &[[n, 50], [n, 50]]);
+        cases.push((format!("{activation:?}"), one));
+        cases.push((format!("{activation:?} times a gate"), gated));
+    }
+    cases
 }
 
 fn adamw<B: Train>(device: &B::Device) -> f64 {

@@ -7,7 +7,10 @@ use burn::prelude::*;
 use burn::tensor::activation;
 use burn::tensor::backend::AutodiffBackend;
 
-use crate::{AddNorm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update, Updated, Values, stock};
+use crate::{
+    Activation, AddNorm, AttentionForm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update, Updated,
+    Values, stock,
+};
 
 /// The operations of a training step on a backend.
 pub trait Kernels: Backend {
@@ -95,9 +98,38 @@ pub trait Kernels: Backend {
         Self::k_gelu(Self::k_linear(x, weight, bias, precision))
     }
 
+    /// The activation of each number.
+    fn k_activation(x: Tensor<Self, 2>, activation: Activation) -> Tensor<Self, 2> {
+        match activation {
+            Activation::Gelu => Self::k_gelu(x),
+            other => stock::activation(x, other),
+        }
+    }
+
+    /// The activation of x times the gate, number by number.
+    ///
+    /// # Shapes
+    /// x and gate \[N, I\] -> \[N, I\]
+    fn k_gated(x: Tensor<Self, 2>, gate: Tensor<Self, 2>, activation: Activation) -> Tensor<Self, 2> {
+        Self::k_activation(x, activation) * gate
+    }
+
     /// Dropout, with a mask that depends only on the rows' identities.
     fn k_dropout(x: Tensor<Self, 2>, dropout: Dropout, rows: &Rows) -> Tensor<Self, 2> {
         stock::dropout(x, dropout, rows)
+    }
+
+    /// `dropout(x) + residual`.
+    ///
+    /// # Shapes
+    /// x and residual \[N, H\] -> \[N, H\]
+    fn k_drop_add(
+        x: Tensor<Self, 2>,
+        residual: Tensor<Self, 2>,
+        dropout: Dropout,
+        rows: &Rows,
+    ) -> Tensor<Self, 2> {
+        Self::k_dropout(x, dropout, rows) + residual
     }
 
     /// `LayerNorm(dropout(x) + residual)`.
@@ -142,6 +174,42 @@ pub trait Kernels: Backend {
     ) -> Tensor<Self, 2> {
         let qkv = layers.map(|(weight, bias)| Self::k_linear(x.clone(), weight, bias, precision));
         Self::k_attention(qkv, heads, pack, dropout)
+    }
+
+    /// [`Self::k_attention`] in any form: queries and keys may be rotated by their positions, and a position may see only a
+    /// window of its sentence.
+    ///
+    /// # Shapes
+    /// q, k, v \[N, H\] -> \[N, H\]; H is a multiple of the form's heads
+    fn k_form_attention(
+        qkv: [Tensor<Self, 2>; 3],
+        form: &AttentionForm,
+        pack: &Pack,
+        dropout: Dropout,
+    ) -> Tensor<Self, 2> {
+        match form.window {
+            None => Self::k_attention(stock::rotated(qkv, form, pack), form.heads, pack, dropout),
+            Some(_) => stock::form_attention(qkv, form, pack, dropout),
+        }
+    }
+
+    /// [`Self::k_self_attention`] in any form.
+    ///
+    /// # Shapes
+    /// x \[N, I\], weights \[I, H\], biases \[H\] -> \[N, H\]; H is a multiple of the form's heads
+    fn k_form_self_attention(
+        x: Tensor<Self, 2>,
+        layers: [(Tensor<Self, 2>, Tensor<Self, 1>); 3],
+        form: &AttentionForm,
+        pack: &Pack,
+        dropout: Dropout,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
+        if form.is_plain() {
+            return Self::k_self_attention(x, layers, form.heads, pack, dropout, precision);
+        }
+        let qkv = layers.map(|(weight, bias)| Self::k_linear(x.clone(), weight, bias, precision));
+        Self::k_form_attention(qkv, form, pack, dropout)
     }
 
     /// Selects rows of a table.

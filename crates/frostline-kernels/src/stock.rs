@@ -6,7 +6,7 @@ use burn::prelude::*;
 use burn::tensor::{FloatDType, activation};
 
 use crate::options::clipping;
-use crate::{Dropout, Pack, Rows, Update, Updated};
+use crate::{Activation, AttentionForm, Dropout, Pack, Rotary, Rows, Update, Updated};
 
 /// See [`crate::Kernels::k_linear`].
 pub fn linear<B: Backend>(x: Tensor<B, 2>, weight: Tensor<B, 2>, bias: Tensor<B, 1>) -> Tensor<B, 2> {
@@ -25,6 +25,20 @@ pub fn linear_bf16<B: Backend>(x: Tensor<B, 2>, weight: Tensor<B, 2>, bias: Tens
 pub fn gelu<B: Backend>(x: Tensor<B, 2>) -> Tensor<B, 2> {
     let area = x.clone().mul_scalar(std::f64::consts::FRAC_1_SQRT_2).erf().add_scalar(1.0).mul_scalar(0.5);
     x * area
+}
+
+/// See [`crate::Kernels::k_activation`].
+pub fn activation<B: Backend>(x: Tensor<B, 2>, activation: Activation) -> Tensor<B, 2> {
+    match activation {
+        Activation::Gelu => gelu(x),
+        Activation::GeluTanh => {
+            let cube = x.clone().powi_scalar(3).mul_scalar(0.044_715);
+            let inner = (x.clone() + cube).mul_scalar((2.0 * std::f64::consts::FRAC_1_PI).sqrt());
+            x * inner.tanh().add_scalar(1.0).mul_scalar(0.5)
+        }
+        Activation::Relu => activation::relu(x),
+        Activation::Silu => x.clone() * activation::sigmoid(x),
+    }
 }
 
 /// See [`crate::Kernels::k_dropout`].
@@ -83,6 +97,58 @@ pub fn attention_padded<B: Backend>(
     dropout: Dropout,
     l: usize,
 ) -> Tensor<B, 2> {
+    attention_in_window([q, k, v], (heads, None), pack, dropout, l)
+}
+
+/// See [`crate::Kernels::k_form_attention`]: gathered into padded sentences, with scores of all pairs.
+pub fn form_attention<B: Backend>(
+    qkv: [Tensor<B, 2>; 3],
+    form: &AttentionForm,
+    pack: &Pack,
+    dropout: Dropout,
+) -> Tensor<B, 2> {
+    let qkv = rotated(qkv, form, pack);
+    attention_in_window(qkv, (form.heads, form.window), pack, dropout, pack.longest())
+}
+
+/// Queries, keys and values, of which the form rotates the first two.
+pub(crate) fn rotated<B: Backend>(
+    [q, k, v]: [Tensor<B, 2>; 3],
+    form: &AttentionForm,
+    pack: &Pack,
+) -> [Tensor<B, 2>; 3] {
+    match &form.rotary {
+        None => [q, k, v],
+        Some(rotary) => [rotate(q, rotary, pack), rotate(k, rotary, pack), v],
+    }
+}
+
+/// Rotates the heads of each row by the row's position in its sentence.
+///
+/// # Shapes
+/// \[N, H\] -> \[N, H\]
+pub fn rotate<B: Backend>(x: Tensor<B, 2>, rotary: &Rotary, pack: &Pack) -> Tensor<B, 2> {
+    let ([n, h], half) = (x.dims(), rotary.half());
+    let positions = || pack.offsets().windows(2).flat_map(|pair| 0..pair[1] - pair[0]);
+    let device = x.device();
+    let [cosine, sine] = [0, 1].map(|which| {
+        let of_position = |position| rotary.turns(position).iter().map(move |turn| turn[which]);
+        let values: Vec<f32> = positions().flat_map(of_position).collect();
+        Tensor::<B, 4>::from_data(TensorData::new(values, [n, 1, 1, half]), &device)
+    });
+    let heads = x.reshape([n, h / (2 * half), 2, half]);
+    let [first, second] = [0, 1].map(|which| heads.clone().narrow(2, which, 1));
+    let turned = first.clone() * cosine.clone() - second.clone() * sine.clone();
+    Tensor::cat(vec![turned, second * cosine + first * sine], 2).reshape([n, h])
+}
+
+fn attention_in_window<B: Backend>(
+    [q, k, v]: [Tensor<B, 2>; 3],
+    (heads, window): (usize, Option<usize>),
+    pack: &Pack,
+    dropout: Dropout,
+    l: usize,
+) -> Tensor<B, 2> {
     assert!(l >= pack.longest(), "sentences of {} positions do not fit into {l}", pack.longest());
     let device = q.device();
     let [n, h] = q.dims();
@@ -107,6 +173,14 @@ pub fn attention_padded<B: Backend>(
     let split = |t: Tensor<B, 2>| t.select(0, source.clone()).reshape([b, l, heads, d]).swap_dims(1, 2);
     let scores = split(q).matmul(split(k).swap_dims(2, 3)).mul_scalar(1.0 / (d as f64).sqrt());
     let scores = scores.mask_fill(padding.expand([b, heads, l, l]), -1e30);
+    let scores = match window {
+        None => scores,
+        Some(window) => {
+            let far = (0..l * l).map(|at| (at / l).abs_diff(at % l) > window).collect();
+            let far = Tensor::<B, 4, Bool>::from_data(TensorData::new::<bool, _>(far, [1, 1, l, l]), &device);
+            scores.mask_fill(far.expand([b, heads, l, l]), -1e30)
+        }
+    };
     let mut probabilities = activation::softmax(scores, 3);
     if !dropout.is_off() {
         probabilities = probabilities * attention_mask(heads, pack, dropout, l, &device);

@@ -6,7 +6,9 @@
 use burn::backend::{Autodiff, Flex};
 use burn::prelude::*;
 use burn::tensor::activation;
-use frostline_kernels::{AdamW, Dropout, Index, Kernels, Pack, Precision, Update, stock};
+use frostline_kernels::{
+    Activation, AdamW, AttentionForm, Dropout, Index, Kernels, Pack, Precision, Rotary, Update, stock,
+};
 use frostline_random::Stream;
 use proptest::prelude::*;
 
@@ -130,6 +132,41 @@ proptest! {
                 prop_assert_eq!(&values(some), &all[rows.start * o..rows.end * o], "{:?} rows {:?}", precision, rows);
             }
         }
+    }
+
+    #[test]
+    fn activations_and_gates(n in 1usize..40, h in 1usize..300, which in 0usize..4, seed in 0u64..999) {
+        let activation = Activation::ALL[which];
+        let [x, gate] = [seed, seed + 1].map(|seed| leaf(seed, [n, h]).mul_scalar(2.0).detach().require_grad());
+        same(std::slice::from_ref(&x), || B::k_activation(x.clone(), activation), || stock::activation(x.clone(), activation))?;
+        same(&[x.clone(), gate.clone()], || B::k_gated(x.clone(), gate.clone(), activation), || stock::activation(x.clone(), activation) * gate.clone())?;
+    }
+
+    #[test]
+    fn dropout_and_residual(n in 1usize..60, h in 1usize..90, rate in rates(), seed in 0u64..999) {
+        let (x, residual, pack) = (leaf(seed, [n, h]), leaf(seed + 1, [n, h]), pack_of(&[n]));
+        let drop = site(rate, seed);
+        same(&[x.clone(), residual.clone()], || B::k_drop_add(x.clone(), residual.clone(), drop, pack.rows()), || stock::dropout(x.clone(), drop, pack.rows()) + residual.clone())?;
+    }
+
+    /// Sentences shorter than the window, longer than it, and longer than a block of queries.
+    #[test]
+    fn rotated_attention_in_windows(
+        lengths in prop::collection::vec(prop_oneof![1usize..20, 60usize..150], 1..4), heads in 1usize..4, half in 1usize..12,
+        window in prop::option::of(0usize..80), turned in any::<bool>(), rate in rates(), seed in 0u64..999,
+    ) {
+        let (pack, h) = (pack_of(&lengths), heads * 2 * half);
+        let rotary = turned.then(|| Rotary::new(100.0, 2 * half, pack.longest()));
+        let form = AttentionForm { heads, rotary, window };
+        let qkv = [0, 1, 2].map(|at| leaf(seed + at, [pack.len(), h]));
+        let drop = site(rate, seed);
+        same(&qkv, || B::k_form_attention(qkv.clone(), &form, &pack, drop), || stock::form_attention(qkv.clone(), &form, &pack, drop))?;
+        let layers = || [3, 4, 5].map(|at| (random(seed + at, [h, h]).div_scalar((h as f64).sqrt()), random(seed + at, [h])));
+        let [x, ..] = qkv;
+        same(std::slice::from_ref(&x), || B::k_form_self_attention(x.clone(), layers(), &form, &pack, drop, Precision::F32), || {
+            let qkv = layers().map(|(weight, bias)| stock::linear(x.clone(), weight, bias));
+            stock::form_attention(qkv, &form, &pack, drop)
+        })?;
     }
 
     #[test]

@@ -21,11 +21,11 @@ use crate::{Dropout, Pack};
 /// before dropout. Rows are padded to [`padded`] columns.
 #[derive(Clone, Debug)]
 pub struct SavedAttention {
-    probabilities: Vec<f32>,
+    pub probabilities: Vec<f32>,
 }
 
 /// Key positions, rounded up so that rows fill whole registers.
-const fn padded(length: usize) -> usize {
+pub const fn padded(length: usize) -> usize {
     length.next_multiple_of(LANES)
 }
 
@@ -35,7 +35,7 @@ fn sizes(pack: &Pack, heads: usize) -> Vec<usize> {
 }
 
 /// Makes sure that the heads share all channels, since each writes only its own.
-fn check_heads(h: usize, heads: usize) {
+pub fn check_heads(h: usize, heads: usize) {
     assert_eq!(h % heads, 0, "{h} channels for {heads} heads");
 }
 
@@ -50,7 +50,7 @@ fn lengths(pack: &Pack, h: usize) -> impl Iterator<Item = usize> + '_ {
 
 /// Works on the rows of every sentence with its part, on the longest sentences first: a long one that begins when all others are
 /// done would keep all threads but one waiting.
-fn longest_first<T: Send>(
+pub fn longest_first<T: Send>(
     pack: &Pack,
     parts: impl Iterator<Item = T>,
     work: impl Fn(Range<usize>, T) + Sync,
@@ -220,7 +220,7 @@ fn prefetch_head(data: &[f32], stride: usize, d: usize) {
 
 /// The transpose of one head's \[l, d\], padded with zeros to \[d, wide\].
 #[inline(always)]
-fn transpose_head<S: Simd>(data: &[f32], stride: usize, l: usize, d: usize, wide: usize, out: &mut [f32]) {
+pub fn transpose_head<S: Simd>(data: &[f32], stride: usize, l: usize, d: usize, wide: usize, out: &mut [f32]) {
     assert!((l - 1) * stride + d <= data.len() && (d - 1) * wide + l <= out.len(), "a head [{l}, {d}]");
     let channels = if l < SIDE { 0 } else { d - d % SIDE };
     for row in (0..l).step_by(SIDE).filter(|_| channels > 0) {
@@ -248,7 +248,7 @@ fn transpose_head<S: Simd>(data: &[f32], stride: usize, l: usize, d: usize, wide
 
 /// Softmax over the first `l` of a row times `scale`; the padding becomes 0.
 #[inline(always)]
-fn softmax<S: Simd>(simd: S, row: &mut [f32], l: usize, scale: f32) {
+pub fn softmax<S: Simd>(simd: S, row: &mut [f32], l: usize, scale: f32) {
     let (chunks, _) = row.as_chunks_mut::<LANES>();
     let (zero, lowest) = (simd.splat(0.0), simd.splat(f32::NEG_INFINITY));
     let left = |number: usize| l - number * LANES;
@@ -271,7 +271,7 @@ fn softmax<S: Simd>(simd: S, row: &mut [f32], l: usize, scale: f32) {
 
 /// From the gradient of a row of softmax that of its scores, before `scale`. Where the probabilities are 0 it is 0.
 #[inline(always)]
-fn softmax_backward<S: Simd>(simd: S, row: &mut [f32], probabilities: &[f32], scale: f32) {
+pub fn softmax_backward<S: Simd>(simd: S, row: &mut [f32], probabilities: &[f32], scale: f32) {
     let (chunks, _) = row.as_chunks_mut::<LANES>();
     let (probabilities, _) = probabilities.as_chunks::<LANES>();
     let mut sums = simd.splat(0.0);
@@ -294,11 +294,24 @@ fn fill_mask<S: Simd>(
     identities: &[u64],
     dropout: Dropout,
 ) {
+    fill_mask_from(simd, out, [wide, 0], head, identities, dropout);
+}
+
+/// The factors of one head's rows of `wide` columns under dropout, of which the first column has this position.
+#[inline(always)]
+pub fn fill_mask_from<S: Simd>(
+    simd: S,
+    out: &mut [f32],
+    [wide, position]: [usize; 2],
+    head: usize,
+    identities: &[u64],
+    dropout: Dropout,
+) {
     for (row, &identity) in out.chunks_exact_mut(wide).zip(identities) {
         let mask = dropout.row(identity, head as u64 + 1);
         let (chunks, _) = row.as_chunks_mut::<LANES>();
         for (number, chunk) in chunks.iter_mut().enumerate() {
-            *chunk = simd.factors(mask, number * LANES).to_array();
+            *chunk = simd.factors(mask, position + number * LANES).to_array();
         }
     }
 }

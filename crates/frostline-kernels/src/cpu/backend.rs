@@ -9,15 +9,21 @@ use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 
 use super::adamw::StepConstants;
+use super::form_gradients::{AddOp, GatedOp, GatedState};
 use super::gradients::{
     AddRowOp, AttentionOp, AttentionState, DropoutOp, GatherOp, GeluOp, LinearOp, LinearState, LossOp,
     NormOp, NormState, ScaledOp, ScaledState, SelfAttentionOp, SelfAttentionState, SharesOp, TanhOp,
 };
 use super::lazy::Table;
-use super::tensors::{Tracked, contiguous, data, flex, whole, wrap};
-use super::{adamw, attention, gather, gelu, linear, loss, mix, norm, product, squares, weights};
+use super::tensors::{Tracked, contiguous, data, flex, shape2, whole, wrap};
+use super::{
+    activation, adamw, form, gather, gelu, linear, loss, mix, norm, product, residual, rotary, squares,
+    weights,
+};
 use crate::options::clipping;
-use crate::{Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated};
+use crate::{
+    Activation, AttentionForm, Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated,
+};
 
 fn raw<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
     contiguous(tensor.into_primitive().tensor())
@@ -27,6 +33,26 @@ fn tracked<C: CheckpointStrategy, const D: usize>(tensor: Tensor<Autodiff<Flex, 
     let mut tensor = tensor.into_primitive().tensor();
     tensor.primitive = contiguous(tensor.primitive);
     tensor
+}
+
+/// Rotates queries and keys in their own buffers, if the form does.
+fn rotate_first_two(qkv: &mut [Vec<f32>; 3], h: usize, form: &AttentionForm, pack: &Pack) {
+    if let Some(rotary) = &form.rotary {
+        qkv[..2].iter_mut().for_each(|part| rotary::rotate(part, h, pack, rotary, false));
+    }
+}
+
+/// Queries, keys and values, of which the form rotates copies of the first two.
+fn rotated(qkv: [FlexTensor; 3], form: &AttentionForm, pack: &Pack) -> [FlexTensor; 3] {
+    let Some(rotary) = &form.rotary else { return qkv };
+    let [q, k, v] = qkv;
+    let [q, k] = [q, k].map(|part| {
+        let shape = shape2(&part);
+        let mut numbers = data(&part).to_vec();
+        rotary::rotate(&mut numbers, shape[1], pack, rotary, false);
+        flex(numbers, shape)
+    });
+    [q, k, v]
 }
 
 /// An update: its constants, the gradient, and the parameter and its two moments in buffers of their own.
@@ -106,14 +132,12 @@ impl Kernels for Flex {
     }
 
     fn k_attention(
-        [q, k, v]: [Tensor<Self, 2>; 3],
+        qkv: [Tensor<Self, 2>; 3],
         heads: usize,
         pack: &Pack,
         dropout: Dropout,
     ) -> Tensor<Self, 2> {
-        let [n, h] = q.dims();
-        let [q, k, v] = [q, k, v].map(raw);
-        wrap(flex(attention::forward(data(&q), data(&k), data(&v), h, heads, pack, dropout).0, [n, h]))
+        Self::k_form_attention(qkv, &AttentionForm::plain(heads), pack, dropout)
     }
 
     fn k_self_attention(
@@ -124,12 +148,58 @@ impl Kernels for Flex {
         dropout: Dropout,
         precision: Precision,
     ) -> Tensor<Self, 2> {
+        Self::k_form_self_attention(x, layers, &AttentionForm::plain(heads), pack, dropout, precision)
+    }
+
+    fn k_activation(x: Tensor<Self, 2>, activation: Activation) -> Tensor<Self, 2> {
+        if activation == Activation::Gelu {
+            return Self::k_gelu(x);
+        }
+        let shape = x.dims();
+        wrap(flex(activation::forward(activation, data(&raw(x))), shape))
+    }
+
+    fn k_gated(x: Tensor<Self, 2>, gate: Tensor<Self, 2>, activation: Activation) -> Tensor<Self, 2> {
+        let shape = x.dims();
+        wrap(flex(activation::gated(activation, data(&raw(x)), data(&raw(gate))), shape))
+    }
+
+    fn k_drop_add(
+        x: Tensor<Self, 2>,
+        residual: Tensor<Self, 2>,
+        dropout: Dropout,
+        rows: &Rows,
+    ) -> Tensor<Self, 2> {
+        let [n, h] = x.dims();
+        wrap(flex(residual::forward(data(&raw(x)), data(&raw(residual)), h, dropout, rows), [n, h]))
+    }
+
+    fn k_form_attention(
+        qkv: [Tensor<Self, 2>; 3],
+        form: &AttentionForm,
+        pack: &Pack,
+        dropout: Dropout,
+    ) -> Tensor<Self, 2> {
+        let [n, h] = qkv[0].dims();
+        let qkv = rotated(qkv.map(raw), form, pack);
+        wrap(flex(form::forward(qkv.each_ref().map(data), h, form, pack, dropout).0, [n, h]))
+    }
+
+    fn k_form_self_attention(
+        x: Tensor<Self, 2>,
+        layers: [(Tensor<Self, 2>, Tensor<Self, 1>); 3],
+        form: &AttentionForm,
+        pack: &Pack,
+        dropout: Dropout,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
         let n = x.dims()[0];
         let (x, layers) = (raw(x), layers.map(|(weight, bias)| (raw(weight), raw(bias))));
         let parts = layers.each_ref().map(|(weight, bias)| (data(weight), data(bias)));
-        let [q, k, v] = linear::forward(precision, data(&x), parts);
         let h = parts[0].1.len();
-        let (context, _) = attention::forward(&q, &k, &v, h, heads, pack, dropout);
+        let mut qkv = linear::forward(precision, data(&x), parts);
+        rotate_first_two(&mut qkv, h, form, pack);
+        let (context, _) = form::forward(qkv.each_ref().map(Vec::as_slice), h, form, pack, dropout);
         wrap(flex(context, [n, h]))
     }
 
@@ -269,25 +339,12 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
     }
 
     fn k_attention(
-        [q, k, v]: [Tensor<Self, 2>; 3],
+        qkv: [Tensor<Self, 2>; 3],
         heads: usize,
         pack: &Pack,
         dropout: Dropout,
     ) -> Tensor<Self, 2> {
-        let [n, h] = q.dims();
-        let [q, k, v] = [q, k, v].map(tracked);
-        let (out, saved) = attention::forward(
-            data(&q.primitive),
-            data(&k.primitive),
-            data(&v.primitive),
-            h,
-            heads,
-            pack,
-            dropout,
-        );
-        let qkv = [q.primitive, k.primitive, v.primitive];
-        let state = AttentionState { qkv, saved, heads, pack: pack.clone(), dropout };
-        finish!(AttentionOp, C, [q.node, k.node, v.node], state, flex(out, [n, h]))
+        Self::k_form_attention(qkv, &AttentionForm::plain(heads), pack, dropout)
     }
 
     fn k_self_attention(
@@ -298,20 +355,82 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         dropout: Dropout,
         precision: Precision,
     ) -> Tensor<Self, 2> {
+        Self::k_form_self_attention(x, layers, &AttentionForm::plain(heads), pack, dropout, precision)
+    }
+
+    fn k_activation(x: Tensor<Self, 2>, activation: Activation) -> Tensor<Self, 2> {
+        if activation == Activation::Gelu {
+            return Self::k_gelu(x);
+        }
+        let shape = x.dims();
+        let x = tracked(x);
+        let (out, slope) = if x.is_tracked() {
+            let [out, slope] = activation::forward_with_slope(activation, data(&x.primitive));
+            (out, Some(flex(slope, shape)))
+        } else {
+            (activation::forward(activation, data(&x.primitive)), None)
+        };
+        finish!(GeluOp, C, [x.node], slope, flex(out, shape))
+    }
+
+    fn k_gated(x: Tensor<Self, 2>, gate: Tensor<Self, 2>, activation: Activation) -> Tensor<Self, 2> {
+        let shape = x.dims();
+        let (x, gate) = (tracked(x), tracked(gate));
+        let out = activation::gated(activation, data(&x.primitive), data(&gate.primitive));
+        let state = GatedState { x: x.primitive, gate: gate.primitive, activation };
+        finish!(GatedOp, C, [x.node, gate.node], state, flex(out, shape))
+    }
+
+    fn k_drop_add(
+        x: Tensor<Self, 2>,
+        residual: Tensor<Self, 2>,
+        dropout: Dropout,
+        rows: &Rows,
+    ) -> Tensor<Self, 2> {
+        let [n, h] = x.dims();
+        let (x, residual) = (tracked(x), tracked(residual));
+        let out = residual::forward(data(&x.primitive), data(&residual.primitive), h, dropout, rows);
+        finish!(AddOp, C, [x.node, residual.node], (dropout, rows.clone()), flex(out, [n, h]))
+    }
+
+    fn k_form_attention(
+        qkv: [Tensor<Self, 2>; 3],
+        form: &AttentionForm,
+        pack: &Pack,
+        dropout: Dropout,
+    ) -> Tensor<Self, 2> {
+        let [n, h] = qkv[0].dims();
+        let [q, k, v] = qkv.map(tracked);
+        let nodes = [q.node, k.node, v.node];
+        let qkv = rotated([q.primitive, k.primitive, v.primitive], form, pack);
+        let (out, saved) = form::forward(qkv.each_ref().map(data), h, form, pack, dropout);
+        let state = AttentionState { qkv, saved, form: form.clone(), pack: pack.clone(), dropout };
+        let [q, k, v] = nodes;
+        finish!(AttentionOp, C, [q, k, v], state, flex(out, [n, h]))
+    }
+
+    fn k_form_self_attention(
+        x: Tensor<Self, 2>,
+        layers: [(Tensor<Self, 2>, Tensor<Self, 1>); 3],
+        form: &AttentionForm,
+        pack: &Pack,
+        dropout: Dropout,
+        precision: Precision,
+    ) -> Tensor<Self, 2> {
         let n = x.dims()[0];
         let x = tracked(x);
         let [(w1, b1), (w2, b2), (w3, b3)] = layers.map(|(weight, bias)| (tracked(weight), tracked(bias)));
         let (weights, biases) = ([&w1, &w2, &w3], [&b1, &b2, &b3]);
         let parts = std::array::from_fn(|at| (data(&weights[at].primitive), data(&biases[at].primitive)));
         let h = parts[0].1.len();
-        let qkv = linear::forward::<3>(precision, data(&x.primitive), parts);
-        let [q, k, v] = &qkv;
-        let (context, saved) = attention::forward(q, k, v, h, heads, pack, dropout);
+        let mut qkv = linear::forward::<3>(precision, data(&x.primitive), parts);
+        rotate_first_two(&mut qkv, h, form, pack);
+        let (context, saved) = form::forward(qkv.each_ref().map(Vec::as_slice), h, form, pack, dropout);
         let qkv = qkv.map(|part| flex(part, [n, h]));
         let state = SelfAttentionState {
             x: weights.iter().any(|weight| weight.is_tracked()).then(|| x.primitive.clone()),
             weights: x.is_tracked().then(|| weights.map(|weight| weight.primitive.clone())),
-            attention: AttentionState { qkv, saved, heads, pack: pack.clone(), dropout },
+            attention: AttentionState { qkv, saved, form: form.clone(), pack: pack.clone(), dropout },
             precision,
         };
         let out = flex(context, [n, h]);

@@ -63,7 +63,7 @@ fn gelu<S: Simd>(simd: S, x: S::Lanes) -> [S::Lanes; 1] {
 
 /// x Φ(x), and Φ(x) + x φ(x).
 #[inline(always)]
-fn gelu_with_slope<S: Simd>(simd: S, x: S::Lanes) -> [S::Lanes; 2] {
+pub fn gelu_with_slope<S: Simd>(simd: S, x: S::Lanes) -> [S::Lanes; 2] {
     let all = |value| simd.splat(value);
     let twice = twice_normal(simd, x);
     let density = all(0.398_942_3).mul(exp(simd, all(-0.5).mul(x).mul(x)));

@@ -5,16 +5,14 @@ use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::flex::FlexTensor;
-use burn::prelude::Shape;
-use burn::tensor::DType;
 
 use super::tensors::{Tracked, contiguous, data, flex, shape2, whole};
 use super::weights::{Layers, register};
-use super::{attention, gather, gelu, linear, mix, norm};
-use crate::{Dropout, Index, Pack, Precision, Rows};
+use super::{attention, form, gather, gelu, linear, mix, norm, rotary};
+use crate::{AttentionForm, Dropout, Index, Pack, Precision, Rows};
 
 /// Consumes the gradient of an operation's output.
-fn gradient<S, const N: usize>(ops: &Ops<S, N>, gradients: &mut Gradients) -> FlexTensor {
+pub(super) fn gradient<S, const N: usize>(ops: &Ops<S, N>, gradients: &mut Gradients) -> FlexTensor {
     contiguous(gradients.consume::<Flex>(&ops.node))
 }
 
@@ -24,13 +22,15 @@ macro_rules! parents {
         $ops.parents.map(|node| {
             node.map(|node| {
                 // Only the node counts.
-                let mut parent = Tracked::new(FlexTensor::empty(Shape::new([0]), DType::F32));
+                let empty = burn::backend::flex::FlexTensor::empty(burn::prelude::Shape::new([0]), burn::tensor::DType::F32);
+                let mut parent = super::tensors::Tracked::new(empty);
                 parent.node = node;
                 parent
             })
         })
     };
 }
+pub(super) use parents;
 
 /// Gives a parent its gradient as the input x \[N, I\] of layers with O outputs; terms are the gradient of an output and a
 /// weight each. The products are added to what the parent has of the operations after this one.
@@ -151,16 +151,21 @@ pub(super) struct AttentionOp;
 pub(super) struct AttentionState {
     pub qkv: [FlexTensor; 3],
     pub saved: attention::SavedAttention,
-    pub heads: usize,
+    pub form: AttentionForm,
     pub pack: Pack,
     pub dropout: Dropout,
 }
 impl AttentionState {
     /// The gradients of queries, keys and values, from that of the context.
     fn backward(&self, gradient: &FlexTensor) -> [Vec<f32>; 3] {
-        let Self { qkv: [q, k, v], saved, heads, pack, dropout } = self;
+        let Self { qkv, saved, form, pack, dropout } = self;
         let [_, h] = shape2(gradient);
-        attention::backward(data(gradient), data(q), data(k), data(v), h, *heads, pack, *dropout, saved)
+        let qkv = qkv.each_ref().map(data);
+        let mut found = form::backward(data(gradient), qkv, h, form, pack, *dropout, saved);
+        if let Some(rotary) = &form.rotary {
+            found[..2].iter_mut().for_each(|found| rotary::rotate(found, h, pack, rotary, true));
+        }
+        found
     }
 }
 impl Backward<Flex, 3> for AttentionOp {

@@ -3,10 +3,13 @@
 //! Each file contains one operation from slices to vectors; `backend` connects them to burn. Sums run
 //! in fixed chunks and a fixed order, so results do not depend on the number of threads.
 
+mod activation;
 mod adamw;
 mod attention;
 mod backend;
 mod fma;
+mod form;
+mod form_gradients;
 mod fresh;
 mod gather;
 mod gelu;
@@ -19,12 +22,15 @@ mod norm;
 mod overlap;
 mod prefetch;
 mod product;
+mod residual;
+mod rotary;
 mod square;
 mod squares;
 mod tensors;
 mod tile;
 mod vector;
 mod weights;
+mod window;
 
 pub use product::{has_matrix_unit, in_matrix_unit, with_matrix_unit};
 

@@ -1,0 +1,289 @@
+//! Attention within a window around each position, so that the cost grows linearly with the length of a sentence.
+//!
+//! The queries of a sentence are taken in blocks. A block needs only keys up to the window's distance from its rows, which are a
+//! small matrix of scores; scores outside the window are left out of the softmax. A sentence that no window cuts is computed as
+//! in `attention`.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::attention::{
+    SavedAttention, backward_sentence, check_heads, fill_mask_from, forward_sentence, longest_first, padded,
+    softmax, softmax_backward, transpose_head,
+};
+use super::fresh::{Fresh, as_room};
+use super::tile::{Left, product};
+use crate::dispatch::dispatched;
+use crate::profile::{Operation, timed};
+use crate::{Dropout, Pack};
+
+/// Queries of a block.
+const ROWS: usize = 64;
+
+/// A block of a sentence: its queries, and the keys that any of them sees.
+struct Block {
+    queries: Range<usize>,
+    keys: Range<usize>,
+}
+
+impl Block {
+    /// Returns the columns of the keys that the query in this row sees.
+    fn columns(&self, row: usize, window: usize) -> Range<usize> {
+        let position = self.queries.start + row;
+        let from = position.saturating_sub(window).max(self.keys.start);
+        from - self.keys.start..(position + window + 1).min(self.keys.end) - self.keys.start
+    }
+
+    /// Returns the number of columns, rounded up so that rows fill whole registers.
+    fn wide(&self) -> usize {
+        padded(self.keys.len())
+    }
+}
+
+/// The blocks of a sentence of this length.
+fn blocks(length: usize, window: usize) -> impl Iterator<Item = Block> {
+    (0..length).step_by(ROWS).map(move |from| {
+        let to = (from + ROWS).min(length);
+        Block { queries: from..to, keys: from.saturating_sub(window)..(to + window).min(length) }
+    })
+}
+
+/// Whether every position of a sentence sees all others.
+fn sees_all(length: usize, window: usize) -> bool {
+    length <= window + 1
+}
+
+/// The number of probabilities of a sentence, over all heads.
+fn size(length: usize, heads: usize, window: usize) -> usize {
+    let one: usize = match sees_all(length, window) {
+        true => length * padded(length),
+        false => blocks(length, window).map(|block| block.queries.len() * block.wide()).sum(),
+    };
+    one * heads
+}
+
+fn lengths(pack: &Pack) -> impl Iterator<Item = usize> + '_ {
+    pack.offsets().windows(2).map(|pair| pair[1] - pair[0])
+}
+
+/// Operations of one product of every sentence and head.
+fn product_flop(pack: &Pack, h: usize, window: usize) -> usize {
+    let seen = |length| match sees_all(length, window) {
+        true => length * length,
+        false => blocks(length, window).map(|block| block.queries.len() * block.keys.len()).sum(),
+    };
+    lengths(pack).map(|length| 2 * seen(length) * h).sum()
+}
+
+/// The context \[N, H\], and what the backward pass needs.
+pub fn forward(
+    [q, k, v]: [&[f32]; 3],
+    h: usize,
+    heads: usize,
+    window: usize,
+    pack: &Pack,
+    dropout: Dropout,
+) -> (Vec<f32>, SavedAttention) {
+    check_heads(h, heads);
+    let sizes: Vec<usize> = lengths(pack).map(|length| size(length, heads, window)).collect();
+    let floats = 4 * q.len() + sizes.iter().sum::<usize>();
+    let _timed = timed(Operation::Attention, 2 * product_flop(pack, h, window), floats);
+    let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
+    let parts = context.cut(lengths(pack).map(|length| length * h)).into_iter().zip(probabilities.cut(sizes));
+    longest_first(pack, parts, |rows, (context, probabilities)| {
+        let at = rows.start * h..rows.end * h;
+        let identities = &pack.rows().identities()[rows];
+        let [q, k, v] = [q, k, v].map(|all| &all[at.clone()]);
+        // SAFETY: they have the sizes of a sentence, and all of it is written.
+        let (context, probabilities) = unsafe { (context.room(), probabilities.room()) };
+        if sees_all(identities.len(), window) {
+            forward_sentence(q, k, v, h, heads, identities, dropout, context, probabilities);
+        } else {
+            forward_blocks(q, k, v, h, heads, window, identities, dropout, context, probabilities);
+        }
+    });
+    (context.finish(), SavedAttention { probabilities: probabilities.finish() })
+}
+
+dispatched! {
+    /// Forward over one sentence in blocks; all of `context` and `probabilities` is written.
+    pub fn forward_blocks(
+        simd, q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize, window: usize, identities: &[u64],
+        dropout: Dropout, context: &mut [MaybeUninit<f32>], probabilities: &mut [MaybeUninit<f32>],
+    ) {
+        let (l, d) = (identities.len(), h / heads);
+        let scale = 1.0 / (d as f32).sqrt();
+        let widest = padded(ROWS + 2 * window);
+        let mut keys = vec![0f32; d * widest];
+        let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { ROWS * widest }];
+        let mut left = probabilities;
+        for head in 0..heads {
+            for block in blocks(l, window) {
+                let (rows, wide, n) = (block.queries.len(), block.wide(), block.keys.len());
+                let [from, first] = [&block.queries, &block.keys].map(|range| range.start * h + head * d);
+                let (probabilities, rest) = left.split_at_mut(rows * wide);
+                left = rest;
+                let keys = &mut keys[..d * wide];
+                transpose_head::<S>(&k[first..], h, n, d, wide, keys);
+                product(simd, [rows, wide, d], Left::Rows(&q[from..], h), (&*keys, wide), (&mut *probabilities, wide));
+                // SAFETY: the product wrote all of it.
+                let probabilities = unsafe { probabilities.assume_init_mut() };
+                for (row, scores) in probabilities.chunks_exact_mut(wide).enumerate() {
+                    let seen = block.columns(row, window);
+                    scores[..seen.start].fill(f32::NEG_INFINITY);
+                    scores[seen.end..].fill(f32::NEG_INFINITY);
+                    softmax(simd, scores, wide, scale);
+                    // The exponential of minus infinity is tiny, but not 0.
+                    scores[..seen.start].fill(0.0);
+                    scores[seen.end..].fill(0.0);
+                }
+                let weights = if dropout.is_off() { &*probabilities } else {
+                    let dropped = &mut dropped[..rows * wide];
+                    let identities = &identities[block.queries.clone()];
+                    fill_mask_from(simd, dropped, [wide, block.keys.start], head, identities, dropout);
+                    for (dropped, probability) in dropped.iter_mut().zip(&*probabilities) {
+                        *dropped *= probability;
+                    }
+                    &*dropped
+                };
+                product(simd, [rows, d, n], Left::Rows(weights, wide), (&v[first..], h), (&mut context[from..], h));
+            }
+        }
+    }
+}
+
+/// The gradients of q, k and v, \[N, H\] each, from the gradient of the context.
+pub fn backward(
+    gradient: &[f32],
+    [q, k, v]: [&[f32]; 3],
+    h: usize,
+    heads: usize,
+    window: usize,
+    pack: &Pack,
+    dropout: Dropout,
+    saved: &SavedAttention,
+) -> [Vec<f32>; 3] {
+    check_heads(h, heads);
+    let floats = 7 * q.len() + saved.probabilities.len();
+    let _timed = timed(Operation::AttentionGradients, 4 * product_flop(pack, h, window), floats);
+    let mut out = [(); 3].map(|()| Fresh::new(q.len()));
+    let [dq, dk, dv] = out.each_mut().map(|out| out.cut(lengths(pack).map(|length| length * h)).into_iter());
+    let probabilities = lengths(pack).scan(&saved.probabilities[..], |left, length| {
+        let part;
+        (part, *left) = left.split_at(size(length, heads, window));
+        Some(part)
+    });
+    longest_first(pack, dq.zip(dk).zip(dv).zip(probabilities), |rows, (((dq, dk), dv), probabilities)| {
+        let at = rows.start * h..rows.end * h;
+        let identities = &pack.rows().identities()[rows];
+        let [gradient, q, k, v] = [gradient, q, k, v].map(|all| &all[at.clone()]);
+        // SAFETY: as in the forward pass.
+        let [dq, dk, dv] = [dq, dk, dv].map(|part| unsafe { part.room() });
+        if sees_all(identities.len(), window) {
+            backward_sentence(gradient, q, k, v, h, heads, identities, dropout, probabilities, dq, dk, dv);
+        } else {
+            backward_blocks(gradient, q, k, v, h, heads, window, identities, dropout, probabilities, dq, dk, dv);
+        }
+    });
+    out.map(Fresh::finish)
+}
+
+dispatched! {
+    /// Backward over one sentence in blocks; all of `dq`, `dk` and `dv` is written.
+    pub fn backward_blocks(
+        simd, gradient: &[f32], q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize, window: usize,
+        identities: &[u64], dropout: Dropout, probabilities: &[f32],
+        dq: &mut [MaybeUninit<f32>], dk: &mut [MaybeUninit<f32>], dv: &mut [MaybeUninit<f32>],
+    ) {
+        let (l, d) = (identities.len(), h / heads);
+        let scale = 1.0 / (d as f32).sqrt();
+        let widest = padded(ROWS + 2 * window);
+        let [mut values, mut part] = [(); 2].map(|()| vec![0f32; d * widest]);
+        let mut scores = vec![0f32; ROWS * widest];
+        let [mut mask, mut dropped] = [(); 2].map(|()| vec![0f32; if dropout.is_off() { 0 } else { ROWS * widest }]);
+        // Sums over the blocks of a head, [L, D].
+        let [mut of_keys, mut of_values] = [(); 2].map(|()| vec![0f32; l * d]);
+        let mut left = probabilities;
+        for head in 0..heads {
+            of_keys.fill(0.0);
+            of_values.fill(0.0);
+            for block in blocks(l, window) {
+                let (rows, wide, n) = (block.queries.len(), block.wide(), block.keys.len());
+                let [from, first] = [&block.queries, &block.keys].map(|range| range.start * h + head * d);
+                let sums = block.keys.start * d..block.keys.end * d;
+                let probabilities;
+                (probabilities, left) = left.split_at(rows * wide);
+                let mask = if dropout.is_off() { &mut [][..] } else { &mut mask[..rows * wide] };
+                let weights = if dropout.is_off() { probabilities } else {
+                    let identities = &identities[block.queries.clone()];
+                    fill_mask_from(simd, mask, [wide, block.keys.start], head, identities, dropout);
+                    for ((dropped, probability), factor) in dropped.iter_mut().zip(probabilities).zip(&*mask) {
+                        *dropped = probability * factor;
+                    }
+                    &dropped
+                };
+                let part = &mut part[..n * d];
+                // SAFETY: a product writes numbers, here and below.
+                let room = unsafe { as_room(part) };
+                product(simd, [n, d, rows], Left::Columns(weights, wide), (&gradient[from..], h), (room, d));
+                of_values[sums.clone()].iter_mut().zip(&*part).for_each(|(sum, part)| *sum += part);
+                let values = &mut values[..d * wide];
+                transpose_head::<S>(&v[first..], h, n, d, wide, values);
+                let scores = &mut scores[..rows * wide];
+                // SAFETY: as above.
+                let room = unsafe { as_room(scores) };
+                product(simd, [rows, wide, d], Left::Rows(&gradient[from..], h), (&*values, wide), (room, wide));
+                for (score, factor) in scores.iter_mut().zip(&*mask) {
+                    *score *= factor;
+                }
+                for (scores, probabilities) in scores.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide)) {
+                    softmax_backward(simd, scores, probabilities, scale);
+                }
+                product(simd, [rows, d, n], Left::Rows(scores, wide), (&k[first..], h), (&mut dq[from..], h));
+                // SAFETY: as above.
+                let room = unsafe { as_room(part) };
+                product(simd, [n, d, rows], Left::Columns(scores, wide), (&q[from..], h), (room, d));
+                of_keys[sums].iter_mut().zip(&*part).for_each(|(sum, part)| *sum += part);
+            }
+            write_head(&of_keys, d, &mut dk[head * d..], h);
+            write_head(&of_values, d, &mut dv[head * d..], h);
+        }
+    }
+}
+
+/// Writes a head's \[L, D\] to its channels of \[L, H\].
+#[inline(always)]
+fn write_head(from: &[f32], d: usize, to: &mut [MaybeUninit<f32>], h: usize) {
+    for (to, from) in to.chunks_mut(h).zip(from.chunks_exact(d)) {
+        to[..d].write_copy_of_slice(from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_hold_what_their_queries_see() {
+        for (length, window) in [(130, 3), (64, 1), (65, 64), (200, 64), (7, 2)] {
+            let mut next = 0;
+            for block in blocks(length, window) {
+                assert_eq!(block.queries.start, next);
+                next = block.queries.end;
+                for (row, position) in block.queries.clone().enumerate() {
+                    let seen = block.columns(row, window);
+                    let seen = seen.start + block.keys.start..seen.end + block.keys.start;
+                    let expected = position.saturating_sub(window)..(position + window + 1).min(length);
+                    assert_eq!(seen, expected, "position {position} of {length}, window {window}");
+                }
+            }
+            assert_eq!(next, length);
+        }
+    }
+
+    #[test]
+    fn work_grows_linearly_with_the_length() {
+        let flop = |length| product_flop(&Pack::new(&[length], &[0]), 64, 64) as f64;
+        assert!(flop(8192) < 2.05 * flop(4096) && flop(4096) > 1.9 * flop(2048));
+    }
+}
