@@ -34,12 +34,22 @@ const BLOCK_TENSORS: f64 = 16.0;
 pub struct Shape {
     /// Width of a row, H.
     pub hidden: usize,
+    /// Width of the tables of embeddings, E; a layer projects them to H if it differs.
+    pub embedding: usize,
     /// Width inside the feed-forward layer.
     pub intermediate: usize,
     /// Transformer blocks.
     pub depth: usize,
     /// Attention heads.
     pub heads: usize,
+    /// Whether a third layer gates the feed-forward part.
+    pub gated: bool,
+    /// Whether linear layers and norms of blocks have biases.
+    pub biases: bool,
+    /// Subwords that a subword attends to at most in a local block; 0 if all blocks are global.
+    pub window: usize,
+    /// Every so many blocks one is global, if there are local ones.
+    pub global_every: usize,
     /// Tags of the classifier, C.
     pub tags: usize,
     /// Rows that the trained word table carries.
@@ -64,9 +74,14 @@ impl Shape {
     pub const fn new(depth: usize, hidden: usize) -> Self {
         Self {
             hidden,
+            embedding: hidden,
             intermediate: 4 * hidden,
             depth,
             heads: if hidden < 64 { 1 } else { hidden / 64 },
+            gated: false,
+            biases: true,
+            window: 0,
+            global_every: 1,
             tags: 17,
             word_rows: 30_000,
             read_rows: 30_000,
@@ -86,6 +101,24 @@ impl Shape {
     #[must_use]
     pub const fn with_intermediate(self, intermediate: usize) -> Self {
         Self { intermediate, ..self }
+    }
+
+    /// Makes the feed-forward part gated: a third layer of the block's width multiplies the activation.
+    #[must_use]
+    pub const fn with_gate(self) -> Self {
+        Self { gated: true, ..self }
+    }
+
+    /// Makes all blocks local except every `global_every`-th: a subword attends to at most `window` subwords there.
+    #[must_use]
+    pub const fn with_windows(self, window: usize, global_every: usize) -> Self {
+        Self { window, global_every, ..self }
+    }
+
+    /// Returns how many subwords a subword attends to in a block, if it attends to `context` in a global one.
+    pub(crate) fn context_in(&self, block: usize, context: f64) -> f64 {
+        let is_global = self.window == 0 || block.is_multiple_of(self.global_every.max(1));
+        if is_global { context } else { context.min(self.window as f64) }
     }
 
     /// Sets the number of tags.
@@ -267,7 +300,7 @@ impl Cost {
         prefix: PrefixMode,
     ) -> Self {
         let constant = prefix.cached_blocks(policy);
-        let step = Step { h: shape.hidden as f64, i: shape.intermediate as f64, shape, workload };
+        let step = Step { h: shape.hidden as f64, e: shape.embedding as f64, i: shape.intermediate as f64, shape, workload };
         let mut learns_below = !policy.freezes_group(Group::Embeddings);
         let whole = policy.policy().tuning().is_full();
         let tables = learns_below && whole;
@@ -285,7 +318,7 @@ impl Cost {
             let last = block + 1 == shape.depth && !policy.mixes();
             let rows = if last { workload.labels } else { workload.subwords };
             let own = Learning::of(policy, group);
-            let work = if cached { Work::default() } else { step.block_work(rows, own, learns_below) };
+            let work = if cached { Work::default() } else { step.block_work(block, rows, own, learns_below) };
             groups.push((group, work));
             learns_below |= own != Learning::Nothing;
         }
@@ -344,6 +377,7 @@ impl Learning {
 /// Data shared by the groups' counts.
 struct Step<'a> {
     h: f64,
+    e: f64,
     i: f64,
     shape: &'a Shape,
     workload: &'a Workload,
@@ -353,24 +387,31 @@ impl Step<'_> {
     /// Returns the work of word, position and token-type rows, their sum and its norm. The norm may be
     /// trainable without the tables.
     fn embeddings_work(&self, learns: bool, tables_learn: bool) -> Work {
-        let (n, h) = (self.workload.subwords, self.h);
-        // Two gathers (2 H each), a sum (3 H), norm (4 H, with values for backward), dropout (2 H).
-        let mut work = Work { elementwise_bytes: 13.0 * n * h * F32, operations: 5.0, ..Work::default() };
+        let (n, e) = (self.workload.subwords, self.e);
+        // Two gathers (2 E each), a sum (3 E), norm (4 E, with values for backward), dropout (2 E).
+        let mut work = Work { elementwise_bytes: 13.0 * n * e * F32, operations: 5.0, ..Work::default() };
+        let projection = if self.shape.embedding == self.shape.hidden { 0.0 } else { e * self.h };
+        work.forward = n * projection;
         if learns {
-            // Norm (3 H), dropout (2 H).
-            work.elementwise_bytes += 5.0 * n * h * F32;
-            work.add_trainable(2.0 * h);
+            // Norm (3 E), dropout (2 E).
+            work.elementwise_bytes += 5.0 * n * e * F32;
+            work.add_trainable(2.0 * e);
             work.operations += 5.0 + 4.0;
+            work.backward_inputs = n * projection;
         }
         if tables_learn {
             let Shape { word_rows, read_rows, other_rows, .. } = *self.shape;
             let (tables, later) =
-                ((read_rows + other_rows) as f64 * h, word_rows.saturating_sub(read_rows) as f64 * h);
-            // Two scatters (3 H each) into gradients set to zero first.
-            work.elementwise_bytes += (6.0 * n * h + tables) * F32;
+                ((read_rows + other_rows) as f64 * e, word_rows.saturating_sub(read_rows) as f64 * e);
+            // Two scatters (3 E each) into gradients set to zero first.
+            work.elementwise_bytes += (6.0 * n * e + tables) * F32;
             work.add_trainable(tables);
             work.optimiser_bytes += later * LATER;
             work.learned += later;
+            if projection > 0.0 {
+                work.backward_weights = n * projection;
+                work.add_trainable(projection + self.h);
+            }
         }
         work
     }
@@ -383,19 +424,21 @@ impl Step<'_> {
 
     /// Returns the work of a block that is trainable or not, above anything trainable or not; after attention
     /// it works on this many rows.
-    fn block_work(&self, rows: f64, own: Learning, learns_below: bool) -> Work {
+    fn block_work(&self, block: usize, rows: f64, own: Learning, learns_below: bool) -> Work {
         let (n, m, h, i) = (self.workload.subwords, rows, self.h, self.i);
+        // The layers that read a block's rows and widen them.
+        let wide = if self.shape.gated { 2.0 } else { 1.0 };
         // Queries, keys and values; then the attention's output and the feed-forward layers.
-        let (before, after) = (3.0 * h * h, h * h + 2.0 * h * i);
+        let (before, after) = (3.0 * h * h, h * h + (wide + 1.0) * h * i);
         let products = n * before + m * after;
-        let outputs = n * 3.0 * h + m * (2.0 * h + i);
-        let scores = n * self.workload.context;
+        let outputs = n * 3.0 * h + m * (2.0 * h + wide * i);
+        let scores = n * self.shape.context_in(block, self.workload.context);
         let probabilities = scores * self.shape.heads as f64;
-        // GELU 2 I; two norms 4 H each; output dropout 2 H; softmax and its dropout.
+        // GELU 2 I, or 3 I with a gate; two norms 4 H each; output dropout 2 H; softmax and its dropout.
         let mut work = Work {
             forward: products,
             attention: 2.0 * scores * h,
-            elementwise_bytes: (m * (2.0 * i + 10.0 * h) + 4.0 * probabilities) * F32,
+            elementwise_bytes: (m * ((wide + 1.0) * i + 10.0 * h) + 4.0 * probabilities) * F32,
             operations: BLOCK_OPERATIONS,
             ..Work::default()
         };
@@ -414,8 +457,8 @@ impl Step<'_> {
         // Queries, keys and values pass a gradient on only if anything below needs it.
         work.backward_inputs += if learns_below { products } else { m * after };
         work.attention += 4.0 * scores * h;
-        // GELU 3 I; two norms 3 H each; dropout 2 H; the residual's gradient added 3 H; softmax.
-        work.elementwise_bytes += (m * (3.0 * i + 11.0 * h) + 4.0 * probabilities) * F32;
+        // GELU 3 I, or 5 I with a gate; two norms 3 H each; dropout 2 H; the residual's gradient added 3 H; softmax.
+        work.elementwise_bytes += (m * ((2.0 * wide + 1.0) * i + 11.0 * h) + 4.0 * probabilities) * F32;
         work.operations += BLOCK_OPERATIONS;
         if learns_below {
             // Gradients of queries, keys, values and residual are added up.
@@ -425,7 +468,9 @@ impl Step<'_> {
             work.backward_weights = products;
             // Gradients of biases read the outputs' gradients again, and gradients of norms read two rows each.
             work.elementwise_bytes += (outputs + m * 4.0 * h) * F32;
-            let numbers = before + after + 5.0 * h + i + 4.0 * h;
+            let norms = 2.0 * h;
+            let biases = if self.shape.biases { 5.0 * h + wide * i + norms } else { 0.0 };
+            let numbers = before + after + norms + biases;
             work.add_trainable(numbers);
             work.operations += BLOCK_TENSORS;
         }
@@ -494,6 +539,23 @@ pub(crate) mod tests {
         assert_eq!((total.forward, total.backward_inputs), (linear + last + 84.0, 0.0));
         assert_eq!(total.backward_weights, 84.0);
         assert_eq!(total.gflop(), 2e-9 * (linear + last + 2.0 * 84.0 + 2.0 * 2.0 * scores));
+    }
+
+    #[test]
+    fn gates_and_windows_are_counted_by_hand() {
+        let (shape, workload) = tiny_shape();
+        let count = |shape: Shape, block| Cost::of(&shape, &workload, &policy("none")).group(Group::Block(block));
+        let gated = Shape { biases: false, ..shape.with_gate() };
+        // Four layers of 4 × 4 and three of 4 × 8 for 10 rows, without biases; two norms.
+        assert_eq!((count(gated, 0).forward, count(gated, 0).learned), (10.0 * 160.0, 160.0 + 8.0));
+        let local = shape.with_windows(3, 2);
+        assert_eq!(count(local, 0).attention, 6.0 * 10.0 * 5.0 * 4.0);
+        assert_eq!(count(local, 1).attention, 6.0 * 10.0 * 3.0 * 4.0);
+        // Tables of width 2, and a layer from 2 to 4 with its bias.
+        let narrow = Cost::of(&Shape { embedding: 2, ..shape }, &workload, &policy("none"));
+        let embeddings = narrow.group(Group::Embeddings);
+        assert_eq!((embeddings.forward, embeddings.backward_weights), (80.0, 80.0));
+        assert_eq!(embeddings.learned, 2.0 * (20.0 + 6.0) + 4.0 + 12.0);
     }
 
     #[test]

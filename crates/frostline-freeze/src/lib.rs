@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod blocks;
 mod cost;
 mod group;
 mod machine;
@@ -15,6 +16,7 @@ mod subsets;
 mod timeline;
 
 pub use accounts::{Account, Accounts, Parameter};
+pub use blocks::Blocks;
 pub use cost::{Cost, PrefixMode, Shape, Work, Workload};
 pub use group::Group;
 pub use machine::Machine;

@@ -49,16 +49,17 @@ impl StepMemory {
 /// Returns how many numbers backward needs.
 fn activation_numbers(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> f64 {
     let (n, m, h) = (workload.subwords, workload.labels, shape.hidden as f64);
+    let e = shape.embedding as f64;
     let mut learns_below = !policy.freezes_group(Group::Embeddings);
     // The normalised rows of the embeddings' norm, and their divisors.
-    let mut kept = if learns_below { n * (h + 1.0) } else { 0.0 };
+    let mut kept = if learns_below { n * (e + 1.0) } else { 0.0 };
     // Outputs of blocks and of the embeddings that a mix needs and no layer keeps as its input.
     let mut mixed = if policy.mixes() { shape.depth + 1 } else { 0 };
     for block in 0..shape.depth {
         let own = Learning::of(policy, Group::Block(block));
         if own != Learning::Nothing || learns_below {
             let last = block + 1 == shape.depth && !policy.mixes();
-            kept += of_block(shape, workload, if last { m } else { n }, own);
+            kept += of_block(shape, workload, block, if last { m } else { n }, own);
         }
         let keeps_input = own == Learning::Weights || own == Learning::Peft && shape.added_inputs[0] > 0;
         mixed = mixed.saturating_sub(usize::from(keeps_input));
@@ -78,11 +79,14 @@ fn activation_numbers(shape: &Shape, workload: &Workload, policy: &ResolvedPolic
 
 /// Returns the memory of a block that is trainable or passes a gradient on; after attention it works on this
 /// many rows.
-fn of_block(shape: &Shape, workload: &Workload, rows: f64, own: Learning) -> f64 {
+fn of_block(shape: &Shape, workload: &Workload, block: usize, rows: f64, own: Learning) -> f64 {
     let (n, m) = (workload.subwords, rows);
     let (h, i) = (shape.hidden as f64, shape.intermediate as f64);
+    let context = shape.context_in(block, workload.context);
+    // A gated product keeps both of its factors.
+    let kept = if shape.gated { 2.0 } else { 1.0 };
     // Queries, keys, values and attention's probabilities; the slope or the input of GELU; the normalised rows of two norms.
-    let always = 3.0 * n * h + n * workload.context * shape.heads as f64 + m * i + 2.0 * m * (h + 1.0);
+    let always = 3.0 * n * h + n * context * shape.heads as f64 + m * kept * i + 2.0 * m * (h + 1.0);
     // The inputs of linear layers with trainable weights.
     let [before, after] = shape.added_inputs.map(|numbers| numbers as f64);
     let inputs = match own {

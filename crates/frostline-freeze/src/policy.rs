@@ -69,6 +69,10 @@ pub enum FrozenBlocks {
     AllButLast(BlockCount),
     /// `alternating`: blocks 0, 2, 4 and so on.
     Alternating,
+    /// `global`: the blocks that attend to the whole sentence, if others attend to a window.
+    Global,
+    /// `local`: the blocks that attend to a window, if others attend to the whole sentence.
+    Local,
     /// `blocks-0.3.5`: these, counted from 0 at the input, as they were written.
     Listed(Vec<usize>),
     /// `subsets`, in a plan's grid: every set of blocks. It cannot be resolved.
@@ -347,6 +351,8 @@ fn parse_base(name: &str, base: &str) -> Result<Frozen, String> {
         None if base == "none" => FrozenBlocks::None,
         None if base == "all" => FrozenBlocks::All,
         None if base == "alternating" => FrozenBlocks::Alternating,
+        None if base == "global" => FrozenBlocks::Global,
+        None if base == "local" => FrozenBlocks::Local,
         None if base == Policy::SUBSETS => FrozenBlocks::Subsets,
         None if base == Policy::GREEDY => FrozenBlocks::Greedy,
         Some(("head", "only")) => FrozenBlocks::All,

@@ -2,7 +2,7 @@
 
 use crate::Group;
 
-/// A factor from block to block: the top block and the head have the run's rate, every block below has this
+/// A factor from block to block: the top block, the norm after it and the head have the run's rate, every block below has this
 /// factor times the rate of the block above, and the embeddings come below the lowest block.
 ///
 /// # Source
@@ -24,7 +24,7 @@ impl LayerDecay {
     #[must_use]
     pub fn of(&self, group: Group) -> f64 {
         let below_the_top = match group {
-            Group::Head => 0,
+            Group::Head | Group::Final => 0,
             Group::Block(number) => self.depth.saturating_sub(number + 1),
             Group::Embeddings => self.depth,
         };

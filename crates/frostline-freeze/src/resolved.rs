@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::{BlockCount, FreezeSchedule, FrozenBlocks, FrozenHeads, Group, PeftMethod, Policy, PolicyError};
+use crate::{BlockCount, Blocks, FreezeSchedule, FrozenBlocks, FrozenHeads, Group, PeftMethod, Policy, PolicyError};
 
 /// The frozen parameters of an encoder with heads, and the tuning of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,14 +20,16 @@ pub struct ResolvedPolicy {
 }
 
 impl Policy {
-    /// Applies this policy to an encoder of `depth` blocks below heads of these names.
+    /// Applies this policy to an encoder of these blocks, or of so many of one kind, below heads of these names.
     ///
     /// # Errors
     /// If it names blocks or heads that do not exist, or leaves no block for its method of training. The
     /// message lists what exists.
-    pub fn resolve(&self, depth: usize, heads: &[&str]) -> Result<ResolvedPolicy, PolicyError> {
+    pub fn resolve(&self, blocks: impl Into<Blocks>, heads: &[&str]) -> Result<ResolvedPolicy, PolicyError> {
+        let all = blocks.into();
+        let depth = all.depth();
         let fail = |reason: String| PolicyError::new(reason, Some(depth));
-        let blocks = self.blocks_of(depth).map_err(fail)?;
+        let blocks = self.blocks_of(&all).map_err(fail)?;
         let mut frozen: BTreeSet<Group> = blocks.into_iter().map(Group::Block).collect();
         let frozen_heads = self.heads_of(heads).map_err(fail)?;
         let methods = &self.tuning().methods;
@@ -50,8 +52,15 @@ impl Policy {
         Ok(ResolvedPolicy { policy, name, depth, frozen, heads: heads.len(), frozen_heads })
     }
 
-    /// Returns the frozen blocks of an encoder of this depth.
-    fn blocks_of(&self, depth: usize) -> Result<Vec<usize>, String> {
+    /// Returns the frozen ones of an encoder's blocks.
+    fn blocks_of(&self, all: &Blocks) -> Result<Vec<usize>, String> {
+        let depth = all.depth();
+        let of_kind = |local| {
+            all.of_kind(local).ok_or_else(|| {
+                format!("`{self}` is impossible: the encoder's blocks all attend alike; only some encoders, such as \
+                         ModernBERT, have both global and local blocks")
+            })
+        };
         let count = |k: BlockCount| match k.of(depth) {
             0 => Err(format!(
                 "`{self}` means no block of an encoder of {depth}: give a larger share, or a number"
@@ -66,6 +75,8 @@ impl Policy {
             FrozenBlocks::Last(k) => (depth - count(*k)?..depth).collect(),
             FrozenBlocks::AllButLast(k) => (0..depth - count(*k)?).collect(),
             FrozenBlocks::Alternating => (0..depth).step_by(2).collect(),
+            FrozenBlocks::Global => of_kind(false)?,
+            FrozenBlocks::Local => of_kind(true)?,
             FrozenBlocks::Subsets | FrozenBlocks::Greedy => {
                 return Err(format!(
                     "`{self}` means sets of blocks: it can only be a value of the grid's `policy`"
@@ -134,7 +145,7 @@ impl ResolvedPolicy {
         match Group::of(path) {
             Group::Head if path.starts_with("mix.") => !self.mixes(),
             Group::Head => self.frozen_heads.contains(&head_of(path)),
-            group => self.frozen.contains(&group) || !self.is_tuned(path),
+            group => self.freezes_group(group) || !self.is_tuned(path),
         }
     }
 
@@ -148,7 +159,7 @@ impl ResolvedPolicy {
     /// Returns whether a group is trained by this method. The method's additions to the encoder must exist.
     #[must_use]
     pub fn learns_by(&self, method: PeftMethod, group: Group) -> bool {
-        self.policy.tuning().methods.contains(&method) && !self.frozen.contains(&group)
+        self.policy.tuning().methods.contains(&method) && !self.freezes_group(group)
     }
 
     /// Returns whether only LoRA's matrices are trained in addition to heads.
@@ -174,7 +185,10 @@ impl ResolvedPolicy {
     /// Returns whether a whole group is frozen.
     #[must_use]
     pub fn freezes_group(&self, group: Group) -> bool {
-        self.frozen.contains(&group)
+        match group {
+            Group::Final => self.frozen.contains(&Group::Block(self.depth.saturating_sub(1))),
+            group => self.frozen.contains(&group),
+        }
     }
 
     /// Returns how many of the lowest blocks never change, together with everything below them: `None` if the
@@ -254,6 +268,23 @@ mod tests {
         ];
         for (name, depth, blocks) in cases {
             assert_eq!(frozen_blocks(name, depth), blocks, "{name} of {depth}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_a_kind_freeze_if_there_are_two_kinds() {
+        let frozen = |name: &str, blocks: Blocks| {
+            let policy = Policy::parse(name).unwrap().resolve(blocks, &["head"])?;
+            let frozen = (0..6).filter(|&block| policy.freezes_group(Group::Block(block)));
+            Ok::<_, PolicyError>(frozen.collect::<Vec<_>>())
+        };
+        let modern = || Blocks::new(6, [1, 2, 4, 5]);
+        assert_eq!(frozen("global", modern()).unwrap(), [0, 3]);
+        assert_eq!(frozen("local+embeddings", modern()).unwrap(), [1, 2, 4, 5]);
+        assert_eq!(frozen("alternating", modern()).unwrap(), [0, 2, 4]);
+        for blocks in [Blocks::from(6), Blocks::new(6, 0..6)] {
+            let error = frozen("local", blocks).unwrap_err().to_string();
+            assert!(error.starts_with("`local` is impossible: the encoder's blocks all attend alike"), "{error}");
         }
     }
 
@@ -340,6 +371,24 @@ mod tests {
         assert_eq!(prefix("last-2+embeddings"), Some(0));
         assert_eq!(prefix("head-only"), Some(6));
         assert_eq!(prefix("head-only+mix"), Some(0));
+    }
+
+    #[test]
+    fn the_last_norm_freezes_with_the_last_block() {
+        let frozen = |name: &str| {
+            let policy = ResolvedPolicy::parse(name, 6).unwrap();
+            (policy.freezes("encoder.final_norm.gamma"), policy.freezes_group(Group::Final))
+        };
+        for name in ["all", "last-1", "first-6", "head-only", "blocks-5", "all+embeddings"] {
+            assert_eq!(frozen(name), (true, true), "{name}");
+        }
+        for name in ["none", "first-5", "alternating", "top-1", "none+norms", "none+embeddings"] {
+            assert_eq!(frozen(name), (false, false), "{name}");
+        }
+        // A method trains what it selects by path.
+        assert_eq!(frozen("none+lora"), (true, false));
+        let lora = ResolvedPolicy::parse("head-only", 6).unwrap();
+        assert_eq!(lora.canonical_form(), ResolvedPolicy::parse("all+embeddings", 6).unwrap().canonical_form());
     }
 
     #[test]

@@ -141,7 +141,7 @@ mod tests {
             let norm = |group| match group {
                 Group::Embeddings => window[0] / 2.0,
                 Group::Block(block) => window.get(block + 1).copied().unwrap_or(9.0) / 2.0,
-                Group::Head => unreachable!("heads do not settle"),
+                Group::Final | Group::Head => unreachable!("{group} does not settle by itself"),
             };
             for step in 0..2 {
                 assert_eq!(settling.is_due(1, &RULE), step == 1);
