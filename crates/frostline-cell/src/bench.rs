@@ -27,6 +27,7 @@ use frostline_train::{
 };
 use serde::Serialize;
 
+use crate::blocks::encoder_blocks;
 use crate::document::{Document, Format, Labelled};
 use crate::heads::HEAD_STD;
 use crate::profile::{self, Limits, Profile};
@@ -194,7 +195,7 @@ impl Work for StepTask<'_> {
     fn run<B: Train>(self, device: &B::Device) -> Result<Timed> {
         let Self { folders, step } = self;
         let mut encoder = inputs::encoder_config(&folders.inputs)?;
-        let policy = step.policy.resolve(encoder.depth, &["head"])?;
+        let policy = step.policy.resolve(encoder_blocks(&encoder), &["head"])?;
         encoder.extras = extras(&Settings::default(), &[&policy], encoder.depth)?;
         let ([all, mut dev], tags, vocabulary) = datasets(folders, step)?;
         let head = RandomInit::new(step.seed, HEAD_STD);

@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 
 use anyhow::{Result, bail, ensure};
+use frostline_freeze::{PeftMethod, ResolvedPolicy};
 use frostline_model::EncoderConfig;
 use frostline_record::{Cell, CellFacts, HeadKind, Init, Settings, TaskSettings};
 use frostline_train::extras;
 
+use crate::blocks::encoder_blocks;
 use crate::corpora::{Corpora, PADDING, TaskSentences, drawn_by};
 use crate::corpus::Portions;
 use crate::document::NO_FEATURE;
@@ -43,7 +45,8 @@ pub(crate) fn check_cells(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<C
             check_export(settings, &encoder)?;
             let depth = encoder.depth;
             for (_, stage) in settings.in_stages()? {
-                let policy = stage.policy.resolve(depth, &head_names(settings))?;
+                let policy = stage.policy.resolve(encoder_blocks(&encoder), &head_names(settings))?;
+                check_biases(&policy, &encoder)?;
                 extras(settings, &[&policy], depth)?;
             }
         }
@@ -72,7 +75,7 @@ fn describe(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
 
 /// Checks that the model can be saved if the settings require it.
 fn check_export(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
-    let foreign = |task: &TaskSettings| !kind(task.head).belongs_to(encoder.family);
+    let foreign = |task: &TaskSettings| !encoder.family.has_head(kind(task.head));
     if let Some((name, task)) =
         settings.tasks.iter().find(|(_, task)| (settings.save.model || settings.save.stages) && foreign(task))
     {
@@ -84,6 +87,18 @@ fn check_export(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
             "`tasks.{name}.head = \"{has}\"` stands on an encoder of the family {:?}, for which transformers has no such \
              model to save: write \"{fits}\", or leave `save.model` and `save.stages` off",
             encoder.family
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the encoder has biases if the policy trains them alone.
+fn check_biases(policy: &ResolvedPolicy, encoder: &EncoderConfig) -> Result<()> {
+    let methods = &policy.policy().tuning().methods;
+    if encoder.architecture.has_no_bias() && methods.iter().all(|method| *method == PeftMethod::BitFit) {
+        ensure!(
+            methods.is_empty(),
+            "`{policy}` trains biases alone, but the encoder's blocks have none; write `+norms` or `+lora`"
         );
     }
     Ok(())

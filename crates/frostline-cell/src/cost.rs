@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use frostline_freeze::{Cost, Machine, Policy, PrefixMode, ResolvedPolicy, Shape, StepMemory, Workload};
 use frostline_kernels::backend::has_lazy_tables;
-use frostline_model::EncoderConfig;
+use frostline_model::{EncoderConfig, LayerKind};
 use frostline_record as record;
 use frostline_train::Example;
 
@@ -14,15 +14,24 @@ use crate::stage::Stage;
 /// Returns a tagger's shape, with a word table that carries so many rows, all of which a step updates.
 #[must_use]
 pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
+    let architecture = &encoder.architecture;
+    let positions = if architecture.learned_positions { encoder.positions } else { 0 };
+    let global = (0..encoder.depth).filter(|&block| architecture.layer(block) == LayerKind::Global).count();
+    let has_local = global < encoder.depth;
     Shape {
         hidden: encoder.hidden,
+        embedding: encoder.embedding,
         intermediate: encoder.intermediate,
         depth: encoder.depth,
         heads: encoder.heads,
+        gated: architecture.gated,
+        biases: !architecture.has_no_bias(),
+        window: if has_local { 2 * architecture.window + 1 } else { 0 },
+        global_every: encoder.depth.div_ceil(global.max(1)).max(1),
         tags,
         word_rows: word_rows.min(encoder.vocabulary),
         read_rows: word_rows.min(encoder.vocabulary),
-        other_rows: encoder.positions + encoder.token_types,
+        other_rows: positions + encoder.token_types,
         added: encoder.extras.per_block(encoder),
         added_inputs: encoder.extras.inputs_per_row(encoder),
     }

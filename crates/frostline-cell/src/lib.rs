@@ -5,6 +5,7 @@ mod aligned;
 pub mod audit;
 mod baselines;
 pub mod bench;
+pub mod blocks;
 mod busy;
 pub mod calibration;
 pub mod card;

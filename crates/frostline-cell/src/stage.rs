@@ -15,6 +15,7 @@ use frostline_train::{
 };
 use tracing::{debug_span, info_span};
 
+use crate::blocks::encoder_blocks;
 use crate::data::{Data, TaskData};
 use crate::heads::head_names;
 use crate::history::{History, ms};
@@ -44,7 +45,7 @@ impl Stage {
                 settings.train.epochs = settings.train.epochs.min(1);
             }
             let heads = head_names(&settings);
-            let policy = settings.policy.resolve(data.encoder.depth, &heads)?;
+            let policy = settings.policy.resolve(encoder_blocks(&data.encoder), &heads)?;
             let before = stages.last().map_or(Some(usize::MAX), |stage| stage.constant);
             let constant = before.zip(policy.constant_prefix()).map(|(before, now)| before.min(now));
             let mut stage = Self { name, timeline: policy.clone().into(), constant, settings };

@@ -13,6 +13,7 @@ use frostline_record::{Cell, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPoli
 use frostline_score::median;
 use frostline_train::{Dataset, Prefix, Run, StepTime, Task, TurnTaker, Turns, View, compute_prefix, extras};
 
+use crate::blocks::encoder_blocks;
 use crate::busy::Busy;
 use crate::data::Data;
 use crate::heads::{HEAD_STD, head_names};
@@ -76,7 +77,7 @@ impl Work for Timing<'_> {
         let set = drawn(&data, first, job.measure);
         let (mut models, mut ready): (Vec<(EncoderConfig, Network<B>)>, Vec<Ready<'_>>) = Default::default();
         for cell in &job.cells {
-            let policy = cell.settings.policy.resolve(data.encoder.depth, &head_names(&cell.settings))?;
+            let policy = cell.settings.policy.resolve(encoder_blocks(&data.encoder), &head_names(&cell.settings))?;
             let added = extras(&cell.settings, &[&policy], data.encoder.depth)?;
             let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
             let known = models.iter().position(|(other, _)| *other == encoder);

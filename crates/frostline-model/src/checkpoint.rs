@@ -15,8 +15,8 @@ use rayon::prelude::*;
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 
-use crate::names::sentence_name;
-use crate::{EncoderConfig, Family, ModelError, ParameterSource, hugging_face_name};
+use crate::names::{StoredName, sentence_name, stored_name};
+use crate::{EncoderConfig, Family, ModelError, ParameterSource};
 
 /// Maximum size of an index of shards; the largest models' indexes have a few MiB.
 ///
@@ -268,7 +268,7 @@ impl Checkpoint {
     /// Returns the name under which a parameter is stored: with or without the family's prefix, with the older
     /// names of LayerNorm's parameters, or with the names of a sentence head.
     fn find_stored(&self, path: &str) -> Option<(&String, &Tensor)> {
-        let (name, _) = hugging_face_name(self.family, path);
+        let StoredName { name, .. } = stored_name(self.family, path);
         let bare = name.split_once('.').map(|(_, rest)| rest.to_string()).unwrap_or_default();
         let old = |name: &str| {
             let stem = name.strip_suffix("LayerNorm.weight").map(|stem| format!("{stem}LayerNorm.gamma"));
@@ -286,7 +286,7 @@ impl Checkpoint {
     /// Returns the error for a parameter that is not there. It names a tensor whose name only begins otherwise.
     fn missing_parameter(&self, name: String) -> ModelError {
         // Only the encoder's names have this prefix.
-        let bare = name.strip_prefix(self.family.name()).and_then(|rest| rest.strip_prefix('.'));
+        let bare = name.strip_prefix(self.family.table().prefix).and_then(|rest| rest.strip_prefix('.'));
         let ends_alike = |found: &&String| {
             let before = bare.and_then(|bare| found.strip_suffix(bare));
             before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
@@ -299,17 +299,20 @@ impl Checkpoint {
 
     /// Returns a parameter's tensor of the expected shape, and whether it is stored transposed.
     fn stored_tensor(&self, path: &str, shape: &[usize]) -> Result<(Stored<'_>, bool), ModelError> {
-        let (canonical, transposed) = hugging_face_name(self.family, path);
+        let StoredName { name: canonical, transposed, part: [part, parts] } = stored_name(self.family, path);
         let (name, tensor) = self.find_stored(path).ok_or_else(|| self.missing_parameter(canonical))?;
         let mut expected = shape.to_vec();
         if transposed {
             expected.reverse();
         }
+        expected[0] *= parts;
         if tensor.shape != expected {
             let (place, name, found) = (self.place.clone(), name.clone(), tensor.shape.clone());
             return Err(ModelError::Shape { place, name, found, expected });
         }
-        let (file, bytes) = (&self.files[tensor.file], tensor.bytes.clone());
+        let (file, size) = (&self.files[tensor.file], tensor.bytes.len() / parts);
+        let start = tensor.bytes.start + part * size;
+        let bytes = start..start + size;
         Ok((Stored { place: &self.place, name, dtype: tensor.dtype, file, bytes }, transposed))
     }
 }
@@ -420,8 +423,8 @@ impl Stored<'_> {
 
 impl ParameterSource for Checkpoint {
     fn has(&self, path: &str) -> bool {
-        // RoBERTa's sentence heads have a separate layer instead of the pooler.
-        let unused = self.family == Family::Roberta && path.starts_with("pooler.");
+        // Some families' sentence heads have a separate layer instead of the pooler.
+        let unused = path.starts_with("pooler.") && self.family.replaces_pooler();
         !unused && self.find_stored(path).is_some()
     }
 

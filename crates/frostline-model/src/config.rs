@@ -1,21 +1,9 @@
 //! An encoder's shape, read from Hugging Face's `config.json`.
-//!
-//! # To add an encoder family
-//!
-//! In `crates/frostline-model/src`: a `Family` and its `config.json` in `config.rs`, including its first
-//! position; its parameters' names in `names.rs`; its forward pass in `encoder.rs`; its class name in
-//! `export.rs`. Then the work of its blocks in `crates/frostline-freeze/src/cost.rs` and their activations for
-//! backward in `memory.rs` if they differ, its dropout sites in `encoder_dropout`
-//! (`crates/frostline-train/src/pass.rs`) and, if its config has the depth under another key, `blocks` in
-//! `crates/frostline-sweep/src/inputs.rs`. A tokenizer of another kind needs cases in
-//! `crates/frostline-align/tests/data`. Paths must keep the form `encoder.blocks.I.…` and
-//! `encoder.embeddings.…`, which policies depend on. First compare with reference outputs of the original
-//! (`crates/frostline-model/tests/references/make.py`).
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Extras, ModelError};
+use crate::families::unknown_type;
+use crate::{Architecture, Extras, Family, LayerKind, ModelError};
 
 /// The most blocks of an encoder; the deepest in use have about a hundred.
 const MOST_BLOCKS: usize = 4096;
@@ -32,37 +20,15 @@ const MOST_ROWS: usize = 1 << 26;
 /// Maximum number of an encoder's parameters: about a hundred times the largest encoder in use.
 const MOST_PARAMETERS: u64 = 1 << 40;
 
-/// The supported model families.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// `model_type` "distilbert".
-    DistilBert,
-    /// `model_type` "bert".
-    Bert,
-    /// `model_type` "roberta" or "xlm-roberta": BERT with positions that start after the padding
-    /// token's, see [`EncoderConfig::first_position`].
-    Roberta,
-}
-
-impl Family {
-    /// Returns the family's name in Hugging Face's parameter names, and in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DistilBert => "distilbert",
-            Self::Bert => "bert",
-            Self::Roberta => "roberta",
-        }
-    }
-}
-
-/// An encoder's sizes and dropout rates.
+/// An encoder: its form, its sizes and its dropout rates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EncoderConfig {
     /// The model family.
     pub family: Family,
     /// Rows of the word table.
     pub vocabulary: usize,
+    /// Width of the tables of embeddings, E: H, unless a layer projects them to H.
+    pub embedding: usize,
     /// Hidden size, H.
     pub hidden: usize,
     /// Number of transformer blocks.
@@ -71,7 +37,8 @@ pub struct EncoderConfig {
     pub heads: usize,
     /// Width inside the feed-forward layer.
     pub intermediate: usize,
-    /// Rows of the position table. Some may be unusable: see [`Self::longest_input`].
+    /// Rows of the position table, or the most positions of an encoder that has none. Some may be unusable: see
+    /// [`Self::longest_input`].
     pub positions: usize,
     /// The row of the position table for a sentence's first subword; the next subword has the next row. It is
     /// 0, except in RoBERTa: there it is the row after the padding token's.
@@ -80,77 +47,24 @@ pub struct EncoderConfig {
     pub token_types: usize,
     /// Added to a LayerNorm's variance.
     pub norm_eps: f64,
-    /// Dropout after embeddings and feed-forward layers; for attention outputs see
-    /// [`Self::attention_output_dropout`].
+    /// Dropout after the embeddings.
+    pub embedding_dropout: f64,
+    /// Dropout after the feed-forward part; before its last layer if that part is gated.
     pub dropout: f64,
     /// Dropout on attention probabilities.
     pub attention_dropout: f64,
+    /// Dropout after attention outputs; 0 in DistilBERT.
+    pub attention_output_dropout: f64,
     /// Standard deviation of randomly initialised weights.
     pub initializer_range: f64,
+    /// The form of its parts.
+    pub architecture: Architecture,
     /// Parameters that a policy adds to the encoder; config files do not contain them.
     pub extras: Extras,
 }
 
-#[derive(Deserialize)]
-struct DistilBertFile {
-    vocab_size: usize,
-    dim: usize,
-    n_layers: usize,
-    n_heads: usize,
-    hidden_dim: usize,
-    max_position_embeddings: usize,
-    #[serde(default = "default_dropout_rate")]
-    dropout: f64,
-    #[serde(default = "default_dropout_rate")]
-    attention_dropout: f64,
-    #[serde(default = "default_initializer_range")]
-    initializer_range: f64,
-    #[serde(default = "default_activation")]
-    activation: String,
-}
-
-/// BERT's config, and RoBERTa's.
-#[derive(Deserialize)]
-struct BertFile {
-    vocab_size: usize,
-    hidden_size: usize,
-    num_hidden_layers: usize,
-    num_attention_heads: usize,
-    intermediate_size: usize,
-    max_position_embeddings: usize,
-    type_vocab_size: usize,
-    #[serde(default = "default_norm_eps")]
-    layer_norm_eps: f64,
-    #[serde(default = "default_dropout_rate")]
-    hidden_dropout_prob: f64,
-    #[serde(default = "default_dropout_rate")]
-    attention_probs_dropout_prob: f64,
-    #[serde(default = "default_initializer_range")]
-    initializer_range: f64,
-    #[serde(default = "default_activation")]
-    hidden_act: String,
-    #[serde(default = "default_position_type")]
-    position_embedding_type: String,
-    #[serde(default)]
-    is_decoder: bool,
-    pad_token_id: Option<usize>,
-}
-
-fn default_dropout_rate() -> f64 {
-    0.1
-}
-fn default_initializer_range() -> f64 {
-    0.02
-}
-fn default_norm_eps() -> f64 {
-    1e-12
-}
-fn default_activation() -> String {
-    "gelu".into()
-}
-fn default_position_type() -> String {
-    "absolute".into()
-}
+/// The most positions of an encoder that rotates queries and keys, since the rotations are kept in memory.
+const MOST_ROTATIONS: usize = 1 << 17;
 
 impl EncoderConfig {
     /// Reads a `config.json`; `place` names the file in errors.
@@ -161,78 +75,17 @@ impl EncoderConfig {
     pub fn parse(text: &str, place: &str) -> Result<Self, ModelError> {
         let fail = |reason: String| ModelError::Config { place: place.into(), reason };
         let file: Value = serde_json::from_str(text).map_err(|error| fail(format!("not JSON: {error}")))?;
-        let family = file.get("model_type").and_then(Value::as_str).unwrap_or("missing").to_string();
-        let broken = |error: serde_json::Error| fail(format!("not a {family} config: {error}"));
-        let (config, activation) = match family.as_str() {
-            "distilbert" => {
-                let file: DistilBertFile = serde_json::from_value(file).map_err(broken)?;
-                let config = Self {
-                    family: Family::DistilBert,
-                    vocabulary: file.vocab_size,
-                    hidden: file.dim,
-                    depth: file.n_layers,
-                    heads: file.n_heads,
-                    intermediate: file.hidden_dim,
-                    positions: file.max_position_embeddings,
-                    first_position: 0,
-                    token_types: 0,
-                    norm_eps: 1e-12,
-                    dropout: file.dropout,
-                    attention_dropout: file.attention_dropout,
-                    initializer_range: file.initializer_range,
-                    extras: Extras::default(),
-                };
-                (config, file.activation)
-            }
-            "bert" | "roberta" | "xlm-roberta" => {
-                let file: BertFile = serde_json::from_value(file).map_err(broken)?;
-                // If RoBERTa's config names no padding token, `transformers` uses token 1.
-                let (family, first_position) = match family.as_str() {
-                    "bert" => (Family::Bert, 0),
-                    _ => (Family::Roberta, file.pad_token_id.unwrap_or(1).saturating_add(1)),
-                };
-                if file.position_embedding_type != "absolute" {
-                    return Err(fail(format!(
-                        "position_embedding_type is `{}`; only `absolute` is supported",
-                        file.position_embedding_type
-                    )));
-                }
-                if file.is_decoder {
-                    return Err(fail(
-                        "is_decoder is true: its attention looks back alone; only encoders are supported"
-                            .into(),
-                    ));
-                }
-                let config = Self {
-                    family,
-                    vocabulary: file.vocab_size,
-                    hidden: file.hidden_size,
-                    depth: file.num_hidden_layers,
-                    heads: file.num_attention_heads,
-                    intermediate: file.intermediate_size,
-                    positions: file.max_position_embeddings,
-                    first_position,
-                    token_types: file.type_vocab_size,
-                    norm_eps: file.layer_norm_eps,
-                    dropout: file.hidden_dropout_prob,
-                    attention_dropout: file.attention_probs_dropout_prob,
-                    initializer_range: file.initializer_range,
-                    extras: Extras::default(),
-                };
-                (config, file.hidden_act)
-            }
-            other => {
-                return Err(fail(format!(
-                    "model_type is `{other}`; the supported families are `distilbert`, `bert`, `roberta` and \
-                     `xlm-roberta`"
-                )));
-            }
+        let model_type = file.get("model_type").and_then(Value::as_str).unwrap_or("missing").to_string();
+        let Some(family) = Family::of_type(&model_type) else {
+            return Err(fail(unknown_type(&model_type, &file)));
         };
-        if activation != "gelu" {
-            return Err(fail(format!("the activation is `{activation}`; only `gelu` is supported")));
-        }
+        let config = (family.table().read)(file, &model_type).map_err(fail)?;
         config.check_sizes().map_err(fail)?;
-        let rates = [("dropout", config.dropout), ("attention dropout", config.attention_dropout)];
+        let rates = [
+            ("dropout", config.dropout),
+            ("attention dropout", config.attention_dropout),
+            ("embedding dropout", config.embedding_dropout),
+        ];
         if let Some((what, rate)) = rates.into_iter().find(|(_, rate)| !(0.0..1.0).contains(rate)) {
             return Err(fail(format!("the {what} is {rate}, expected a rate in [0, 1)")));
         }
@@ -256,6 +109,7 @@ impl EncoderConfig {
     fn check_sizes(&self) -> Result<(), String> {
         let sizes = [
             ("width", self.hidden, MOST_WIDTH),
+            ("width of the embeddings", self.embedding, MOST_WIDTH),
             ("number of blocks", self.depth, MOST_BLOCKS),
             ("number of attention heads", self.heads, MOST_WIDTH),
             ("intermediate width", self.intermediate, MOST_INTERMEDIATE),
@@ -275,22 +129,55 @@ impl EncoderConfig {
                 self.hidden, self.heads
             ));
         }
+        self.check_rotations()?;
         match self.count_parameters() {
             Some(0..=MOST_PARAMETERS) => Ok(()),
             _ => Err(format!("its sizes make more than {MOST_PARAMETERS} parameters")),
         }
     }
 
+    /// Checks that queries and keys can be rotated and windows hold something, if the encoder has them.
+    fn check_rotations(&self) -> Result<(), String> {
+        let architecture = &self.architecture;
+        if architecture.layers.contains(&LayerKind::Local) && architecture.window == 0 {
+            return Err("a window of local attention holds no neighbour; expected local_attention to be 2 or more".into());
+        }
+        let Some(bases) = architecture.rotary else { return Ok(()) };
+        let channels = self.hidden / self.heads;
+        if !channels.is_multiple_of(2) {
+            return Err(format!(
+                "heads have {channels} channels, but rotary positions turn pairs; expected an even number"
+            ));
+        }
+        if self.positions > MOST_ROTATIONS {
+            return Err(format!(
+                "the number of positions is {}, expected at most {MOST_ROTATIONS} with rotary positions",
+                self.positions
+            ));
+        }
+        let wrong = [bases.global, bases.local].into_iter().find(|base| !(1.0..=1e12).contains(base));
+        wrong.map_or(Ok(()), |base| Err(format!("the rotary base is {base}, expected a number from 1 to 1e12")))
+    }
+
     /// Returns the number of parameters of the encoder without extras; `None` if it is above 2⁶⁴.
     fn count_parameters(&self) -> Option<u64> {
-        let [h, inner] = [self.hidden as u64, self.intermediate as u64];
-        let rows = (self.vocabulary as u64).checked_add(self.positions as u64)?;
-        let rows = rows.checked_add(self.token_types as u64)?;
-        // Four products of attention, two of the feed-forward layer, two norms, all biases.
-        let squares = h.checked_mul(h)?.checked_mul(4)?.checked_add(h.checked_mul(inner)?.checked_mul(2)?)?;
-        let block = squares.checked_add(h.checked_mul(9)?)?.checked_add(inner)?;
-        let table = rows.checked_mul(h)?.checked_add(h.checked_mul(2)?)?;
-        block.checked_mul(self.depth as u64)?.checked_add(table)
+        let architecture = &self.architecture;
+        let [e, h, inner] = [self.embedding, self.hidden, self.intermediate].map(|size| size as u64);
+        let biased = |has: bool, outputs: u64| if has { outputs } else { 0 };
+        let positions = if architecture.learned_positions { self.positions as u64 } else { 0 };
+        let rows = (self.vocabulary as u64).checked_add(positions)?.checked_add(self.token_types as u64)?;
+        let norm = |width: u64| width + biased(architecture.norm_bias, width);
+        let layers = 2 + u64::from(architecture.gated);
+        let squares = h.checked_mul(h)?.checked_mul(4)?.checked_add(h.checked_mul(inner)?.checked_mul(layers)?)?;
+        let inner_biases = biased(architecture.inner_bias, (layers - 1).checked_mul(inner)?);
+        let biases = biased(architecture.attention_bias, 4 * h) + biased(architecture.output_bias, h);
+        let biases = inner_biases.checked_add(biases)?;
+        let block = squares.checked_add(biases)?.checked_add(2 * norm(h))?;
+        let projection = if e == h { 0 } else { e.checked_mul(h)?.checked_add(h)? };
+        let outside = norm(e) + if architecture.has_final_norm() { norm(h) } else { 0 };
+        let missing = if architecture.first_norm { 0 } else { norm(h) };
+        let table = rows.checked_mul(e)?.checked_add(projection)?.checked_add(outside)?;
+        block.checked_mul(self.depth as u64)?.checked_add(table)?.checked_sub(missing)
     }
 
     /// Returns the maximum number of subwords in a sentence, including special tokens: the usable rows of the
@@ -298,12 +185,6 @@ impl EncoderConfig {
     #[must_use]
     pub fn longest_input(&self) -> usize {
         self.positions - self.first_position
-    }
-
-    /// Returns the rate of dropout after attention outputs; 0 in DistilBERT.
-    #[must_use]
-    pub fn attention_output_dropout(&self) -> f64 {
-        if self.family == Family::DistilBert { 0.0 } else { self.dropout }
     }
 }
 

@@ -1,27 +1,29 @@
-//! DistilBERT, BERT and RoBERTa over packed sentences. All are post-LayerNorm transformers; they differ
-//! in token types, in the first position, in one dropout site and in the names of their weights.
+//! Transformer encoders over packed sentences, as their [`Architecture`](crate::Architecture) describes them.
 
 use std::ops::Range;
 
 use burn::module::{Module, Param};
 use burn::prelude::*;
-use frostline_kernels::{AddNorm, Dropout, Kernels, Pack, Picked, Precision};
+use frostline_kernels::{Activation, AddNorm, AttentionForm, Dropout, Kernels, Pack, Picked, Precision, Rows};
 
 use crate::adapter::Adapter;
+use crate::architecture::AttentionForms;
 use crate::linear::{Builder, Linear, Norm, add_norm};
-use crate::{EncoderConfig, Matrix, ModelError, PackedInput, ParameterSource, Vocabulary};
+use crate::{EncoderConfig, Matrix, ModelError, NormPlace, PackedInput, ParameterSource, Vocabulary};
 
-/// Word, position and token-type tables, and the LayerNorm of their sum.
+/// Word, position and token-type tables, and the norm of their sum.
 #[derive(Module, Debug)]
 pub struct Embeddings<B: Backend> {
-    /// \[rows kept, H\], see [`Vocabulary`].
+    /// \[rows kept, E\], see [`Vocabulary`].
     pub word: Param<Tensor<B, 2>>,
-    /// \[positions, H\]
-    pub position: Param<Tensor<B, 2>>,
-    /// \[token types, H\]; only row 0 is used.
+    /// \[positions, E\], unless positions are rotary.
+    pub position: Option<Param<Tensor<B, 2>>>,
+    /// \[token types, E\]; only row 0 is used.
     pub token_type: Option<Param<Tensor<B, 2>>>,
-    /// The LayerNorm of the sum.
+    /// The norm of the sum.
     pub norm: Norm<B>,
+    /// \[E, H\], if the tables are not as wide as the blocks.
+    pub projection: Option<Linear<B>>,
 }
 
 /// One transformer block.
@@ -35,16 +37,21 @@ pub struct Block<B: Backend> {
     pub value: Linear<B>,
     /// The projection of the attention context.
     pub attention_output: Linear<B>,
-    /// The LayerNorm after attention.
-    pub attention_norm: Norm<B>,
-    /// The first layer of the feed-forward part.
+    /// The norm after attention, or before it.
+    pub attention_norm: Option<Norm<B>>,
+    /// The first layer of the feed-forward part, which the activation follows.
     pub intermediate: Linear<B>,
-    /// The second layer of the feed-forward part.
+    /// The layer by which the activation is multiplied, if the feed-forward part is gated.
+    pub gate: Option<Linear<B>>,
+    /// The last layer of the feed-forward part.
     pub output: Linear<B>,
     /// The bottleneck after it, if one was added.
     pub adapter: Option<Adapter<B>>,
-    /// The LayerNorm after the feed-forward part.
+    /// The norm after the feed-forward part, or before it.
     pub output_norm: Norm<B>,
+    /// The form of attention.
+    #[module(skip)]
+    pub form: AttentionForm,
 }
 
 /// A transformer encoder.
@@ -54,6 +61,8 @@ pub struct Encoder<B: Backend> {
     pub embeddings: Embeddings<B>,
     /// The blocks, from the input to the output.
     pub blocks: Vec<Block<B>>,
+    /// The norm after the last block, if norms come before the layers.
+    pub final_norm: Option<Norm<B>>,
 }
 
 /// The settings of one forward pass: its precision and its dropout.
@@ -76,7 +85,7 @@ pub struct BlockDropout {
     pub attention: Dropout,
     /// After the attention output (off in DistilBERT).
     pub attention_output: Dropout,
-    /// After the feed-forward layer.
+    /// After the feed-forward part; before its last layer if it is gated.
     pub output: Dropout,
 }
 
@@ -107,22 +116,46 @@ impl<B: Kernels> Block<B> {
         precision: Precision,
         only: Option<&Picked>,
     ) -> Tensor<B, 2> {
-        let linear = |part: &Linear<B>, x| part.forward(x, precision);
-        let layers = [&self.query, &self.key, &self.value];
-        let context = match layers.map(Linear::weight_and_bias) {
-            [Some(query), Some(key), Some(value)] => {
-                let layers = [query, key, value];
-                B::k_self_attention(x.clone(), layers, config.heads, pack, drop.attention, precision)
-            }
-            _ => {
-                let qkv = layers.map(|part| linear(part, x.clone()));
-                B::k_attention(qkv, config.heads, pack, drop.attention)
-            }
+        let norms = config.architecture.norms;
+        let normed = match (norms, &self.attention_norm) {
+            (NormPlace::Before, Some(norm)) => norm.forward(x.clone(), config.norm_eps, pack.rows()),
+            _ => x.clone(),
         };
+        let context = self.attend(normed, pack, drop.attention, precision);
         let (context, x, rows) = match only {
             None => (context, x, pack.rows()),
             Some(only) => (B::k_gather(context, &only.rows), B::k_gather(x, &only.rows), &only.identities),
         };
+        match norms {
+            NormPlace::After => self.norm_after([context, x], config, drop, precision, rows),
+            NormPlace::Before => self.norm_before([context, x], config, drop, precision, rows),
+        }
+    }
+
+    /// Returns the context of attention, \[N, H\] -> \[N, H\].
+    fn attend(&self, x: Tensor<B, 2>, pack: &Pack, dropout: Dropout, precision: Precision) -> Tensor<B, 2> {
+        let layers = [&self.query, &self.key, &self.value];
+        match layers.map(Linear::weight_and_bias) {
+            [Some(query), Some(key), Some(value)] => {
+                let layers = [query, key, value];
+                B::k_form_self_attention(x, layers, &self.form, pack, dropout, precision)
+            }
+            _ => {
+                let qkv = layers.map(|part| part.forward(x.clone(), precision));
+                B::k_form_attention(qkv, &self.form, pack, dropout)
+            }
+        }
+    }
+
+    /// Returns the block's output from the context of attention and the block's input, with a norm after each residual.
+    fn norm_after(
+        &self,
+        [context, x]: [Tensor<B, 2>; 2],
+        config: &EncoderConfig,
+        drop: &BlockDropout,
+        precision: Precision,
+        rows: &Rows,
+    ) -> Tensor<B, 2> {
         let add = |residual, norm: &Norm<B>, dropout| AddNorm {
             residual,
             affine: norm.parts(),
@@ -130,14 +163,112 @@ impl<B: Kernels> Block<B> {
             dropout,
             rows,
         };
-        let after_attention = add(x, &self.attention_norm, drop.attention_output);
+        let attention_norm = self.attention_norm.as_ref().expect("a norm follows attention");
+        let after_attention = add(x, attention_norm, drop.attention_output);
         let x = self.attention_output.forward_add_norm(context, after_attention, precision);
-        let inner = self.intermediate.forward_gelu(x.clone(), precision);
+        let inner = self.inner(x.clone(), config.architecture.activation, precision);
         let after_all = add(x, &self.output_norm, drop.output);
         match &self.adapter {
             None => self.output.forward_add_norm(inner, after_all, precision),
-            Some(adapter) => add_norm(adapter.forward(linear(&self.output, inner), precision), after_all),
+            Some(adapter) => {
+                add_norm(adapter.forward(self.output.forward(inner, precision), precision), after_all)
+            }
         }
+    }
+
+    /// Returns the same with norms before the layers: the sum of the residuals is never normed.
+    fn norm_before(
+        &self,
+        [context, x]: [Tensor<B, 2>; 2],
+        config: &EncoderConfig,
+        drop: &BlockDropout,
+        precision: Precision,
+        rows: &Rows,
+    ) -> Tensor<B, 2> {
+        let context = self.attention_output.forward(context, precision);
+        let x = B::k_drop_add(context, x, drop.attention_output, rows);
+        let normed = self.output_norm.forward(x.clone(), config.norm_eps, rows);
+        let inner = self.inner(normed, config.architecture.activation, precision);
+        let [inside, outside] = match &self.gate {
+            Some(_) => [drop.output, Dropout::OFF],
+            None => [Dropout::OFF, drop.output],
+        };
+        let inner = B::k_dropout(inner, inside, rows);
+        let output = self.output.forward(inner, precision);
+        let output = match &self.adapter {
+            None => output,
+            Some(adapter) => adapter.forward(output, precision),
+        };
+        B::k_drop_add(output, x, outside, rows)
+    }
+
+    /// Returns the input of the last layer of the feed-forward part, \[M, H\] -> \[M, I\].
+    fn inner(&self, x: Tensor<B, 2>, activation: Activation, precision: Precision) -> Tensor<B, 2> {
+        match &self.gate {
+            None => self.intermediate.forward_activation(x, activation, precision),
+            Some(gate) => {
+                let factor = gate.forward(x.clone(), precision);
+                B::k_gated(self.intermediate.forward(x, precision), factor, activation)
+            }
+        }
+    }
+}
+
+impl<B: Kernels> Embeddings<B> {
+    fn build(
+        config: &EncoderConfig,
+        vocabulary: &Vocabulary,
+        builder: &Builder<'_, B>,
+    ) -> Result<Self, ModelError> {
+        let e = config.embedding;
+        let path = |name: &str| format!("encoder.embeddings.{name}");
+        let word = builder.source.rows(&path("word"), [config.vocabulary, e], vocabulary.rows())?;
+        let table = |name: &str, has: bool, rows| {
+            has.then(|| builder.tensor(&path(name), [rows, e])).transpose()
+        };
+        let projected = e != config.hidden;
+        Ok(Self {
+            word: builder.parameter(word, [vocabulary.rows().len(), e]),
+            position: table("position", config.architecture.learned_positions, config.positions)?,
+            token_type: table("token_type", config.token_types > 0, config.token_types)?,
+            norm: builder.norm(&path("norm"), config, e)?,
+            projection: projected
+                .then(|| builder.linear(&path("projection"), [e, config.hidden], true))
+                .transpose()?,
+        })
+    }
+}
+
+impl<B: Kernels> Block<B> {
+    /// Builds a block; what a policy adds to it comes from the second builder.
+    fn build(
+        config: &EncoderConfig,
+        number: usize,
+        form: AttentionForm,
+        [b, added]: [&Builder<'_, B>; 2],
+    ) -> Result<Self, ModelError> {
+        let (architecture, h) = (&config.architecture, config.hidden);
+        let path = |part: &str| format!("encoder.blocks.{number}.{part}");
+        let linear = |matrix: Matrix| {
+            let own = b.linear(&path(matrix.name()), matrix.sides(config), matrix.has_bias(config))?;
+            Ok::<_, ModelError>(Linear { lora: added.lora(config, number, matrix)?, ..own })
+        };
+        let has_attention_norm = architecture.has_attention_norm(number);
+        Ok(Self {
+            query: linear(Matrix::Query)?,
+            key: linear(Matrix::Key)?,
+            value: linear(Matrix::Value)?,
+            attention_output: linear(Matrix::AttentionOutput)?,
+            attention_norm: has_attention_norm
+                .then(|| b.norm(&path("attention_norm"), config, h))
+                .transpose()?,
+            intermediate: linear(Matrix::Intermediate)?,
+            gate: architecture.gated.then(|| linear(Matrix::Gate)).transpose()?,
+            output: linear(Matrix::Output)?,
+            adapter: added.adapter(config, number)?,
+            output_norm: b.norm(&path("output_norm"), config, h)?,
+            form,
+        })
     }
 }
 
@@ -154,39 +285,14 @@ impl<B: Kernels> Encoder<B> {
         device: &B::Device,
     ) -> Result<Self, ModelError> {
         let (b, added) = (Builder { source, device }, Builder { source: added, device });
-        let h = config.hidden;
-        let word = source.rows("encoder.embeddings.word", [config.vocabulary, h], vocabulary.rows())?;
-        let token_type = match config.token_types {
-            0 => None,
-            rows => Some(b.tensor("encoder.embeddings.token_type", [rows, h])?),
-        };
-        let embeddings = Embeddings {
-            word: b.parameter(word, [vocabulary.rows().len(), h]),
-            position: b.tensor("encoder.embeddings.position", [config.positions, h])?,
-            token_type,
-            norm: b.norm("encoder.embeddings.norm", h)?,
-        };
-        let block = |number: usize| {
-            let at = |part: &str| format!("encoder.blocks.{number}.{part}");
-            let linear = |matrix: Matrix| {
-                let [from, to] = matrix.sides(config);
-                let own = b.linear(&at(matrix.name()), from, to)?;
-                Ok::<_, ModelError>(Linear { lora: added.lora(config, number, matrix)?, ..own })
-            };
-            Ok(Block {
-                query: linear(Matrix::Query)?,
-                key: linear(Matrix::Key)?,
-                value: linear(Matrix::Value)?,
-                attention_output: linear(Matrix::AttentionOutput)?,
-                attention_norm: b.norm(&at("attention_norm"), h)?,
-                intermediate: linear(Matrix::Intermediate)?,
-                output: linear(Matrix::Output)?,
-                adapter: added.adapter(config, number)?,
-                output_norm: b.norm(&at("output_norm"), h)?,
-            })
-        };
-        let blocks = (0..config.depth).map(block).collect::<Result<_, ModelError>>()?;
-        Ok(Self { embeddings, blocks })
+        let forms = AttentionForms::new(config);
+        let block = |number| Block::build(config, number, forms.of_block(number), [&b, &added]);
+        let final_norm = config.architecture.has_final_norm();
+        Ok(Self {
+            embeddings: Embeddings::build(config, vocabulary, &b)?,
+            blocks: (0..config.depth).map(block).collect::<Result<_, ModelError>>()?,
+            final_norm: final_norm.then(|| b.norm("encoder.final_norm", config, config.hidden)).transpose()?,
+        })
     }
 
     /// Returns the last hidden states.
@@ -196,7 +302,20 @@ impl<B: Kernels> Encoder<B> {
     #[must_use]
     pub fn forward(&self, config: &EncoderConfig, input: &PackedInput, pass: &Pass) -> Tensor<B, 2> {
         let x = self.embed(config, input, pass);
-        self.forward_blocks(config, x, 0..self.blocks.len(), &input.pack, pass)
+        let x = self.forward_blocks(config, x, 0..self.blocks.len(), &input.pack, pass);
+        self.finish(config, x, input.pack.rows())
+    }
+
+    /// Returns what follows the last block: its output, or the norm of its output.
+    ///
+    /// # Shapes
+    /// \[M, H\] -> \[M, H\]
+    #[must_use]
+    pub fn finish(&self, config: &EncoderConfig, x: Tensor<B, 2>, rows: &Rows) -> Tensor<B, 2> {
+        match &self.final_norm {
+            None => x,
+            Some(norm) => norm.forward(x, config.norm_eps, rows),
+        }
     }
 
     /// Returns the embeddings: the input of the first block.
@@ -206,14 +325,20 @@ impl<B: Kernels> Encoder<B> {
     #[must_use]
     pub fn embed(&self, config: &EncoderConfig, input: &PackedInput, pass: &Pass) -> Tensor<B, 2> {
         let tables = &self.embeddings;
-        let mut x =
-            B::k_gather(tables.word.val(), &input.ids) + B::k_gather(tables.position.val(), &input.positions);
+        let mut x = B::k_gather(tables.word.val(), &input.ids);
+        if let Some(position) = &tables.position {
+            x = x + B::k_gather(position.val(), &input.positions);
+        }
         if let Some(token_type) = &tables.token_type {
             x = B::k_add_row(x, token_type.val().narrow(0, 0, 1));
         }
         let rows = input.pack.rows();
-        let x = B::k_drop_add_norm(x, None, tables.norm.parts(), config.norm_eps, Dropout::OFF, rows);
-        B::k_dropout(x, pass.embeddings, rows)
+        let x = tables.norm.forward(x, config.norm_eps, rows);
+        let x = B::k_dropout(x, pass.embeddings, rows);
+        match &tables.projection {
+            None => x,
+            Some(projection) => projection.forward(x, pass.precision),
+        }
     }
 
     /// Returns the output of consecutive blocks, given the input of the lowest one.

@@ -6,10 +6,9 @@ use safetensors::{Dtype, tensor::TensorView};
 use serde_json::{Value, json};
 
 use crate::checkpoint::transpose;
-use crate::names::sentence_name;
-use crate::{
-    EncoderConfig, Family, HeadKind, ModelError, ParameterSource, Values, Vocabulary, hugging_face_name,
-};
+use crate::families::class_of_type;
+use crate::names::{StoredName, sentence_name, stored_name};
+use crate::{EncoderConfig, Family, HeadKind, ModelError, ParameterSource, Values, Vocabulary};
 
 /// A trained model to be exported in Hugging Face's format.
 pub struct HuggingFaceExport<'a> {
@@ -50,15 +49,15 @@ impl HuggingFaceExport<'_> {
         let chosen = |path: &str| !path.starts_with("heads.") || path.starts_with(&this);
         let parameters = merged(self.parameters, self.config);
         for (path, Values { shape, data }) in parameters.iter().filter(|(path, _)| chosen(path)) {
-            let (name, transposed) = stored_name(self.config.family, path, self.parameters, &this);
+            let stored = name_in_model(self.config.family, path, self.parameters, &this);
             let (shape, data) = if path == "encoder.embeddings.word" {
-                (vec![self.config.vocabulary, self.config.hidden], self.word_table(data)?)
-            } else if transposed {
+                (vec![self.config.vocabulary, self.config.embedding], self.word_table(data)?)
+            } else if stored.transposed {
                 (vec![shape[1], shape[0]], transpose(data, shape[0], shape[1]))
             } else {
                 (shape.clone(), data.clone())
             };
-            tensors.push((name, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect()));
+            put_part(&mut tensors, stored, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect());
         }
         safetensors_file(&tensors)
             .map_err(|error| ModelError::Weights { place: place(), reason: error.to_string() })
@@ -66,7 +65,7 @@ impl HuggingFaceExport<'_> {
 
     /// Returns the full word table: the trained rows, and all others with their weight decay.
     fn word_table(&self, trained: &[f32]) -> Result<Vec<f32>, ModelError> {
-        let h = self.config.hidden;
+        let h = self.config.embedding;
         let mut table = self.source.values("encoder.embeddings.word", &[self.config.vocabulary, h])?;
         if self.other_rows != 1.0 {
             for value in &mut table {
@@ -107,18 +106,36 @@ pub fn merged(parameters: &BTreeMap<String, Values>, config: &EncoderConfig) -> 
     out
 }
 
-/// Returns a parameter's name in a model whose head's paths start with `this`, and whether it is stored
-/// transposed.
-pub(crate) fn stored_name(
+/// Adds a tensor, or a part of one: the parts of a tensor are its rows, one after the other.
+pub(crate) fn put_part(
+    tensors: &mut Vec<(String, Vec<usize>, Vec<u8>)>,
+    StoredName { name, part: [part, parts], .. }: StoredName,
+    mut shape: Vec<usize>,
+    bytes: Vec<u8>,
+) {
+    if parts == 1 {
+        return tensors.push((name, shape, bytes));
+    }
+    let size = bytes.len();
+    let number = tensors.iter().position(|(known, ..)| *known == name).unwrap_or_else(|| {
+        shape[0] *= parts;
+        tensors.push((name, shape, vec![0; parts * size]));
+        tensors.len() - 1
+    });
+    tensors[number].2[part * size..(part + 1) * size].copy_from_slice(&bytes);
+}
+
+/// Returns the place of a parameter in a model whose head's paths start with `this`.
+pub(crate) fn name_in_model(
     family: Family,
     path: &str,
     parameters: &BTreeMap<String, Values>,
     this: &str,
-) -> (String, bool) {
-    let (name, transposed) = hugging_face_name(family, path);
+) -> StoredName {
+    let stored = stored_name(family, path);
     let of_sentences = parameters.contains_key(&format!("{this}dense.bias"));
-    let other = sentence_name(family, &name).filter(|_| of_sentences);
-    (other.unwrap_or(name), transposed)
+    let other = sentence_name(family, &stored.name).filter(|_| of_sentences);
+    StoredName { name: other.unwrap_or_else(|| stored.name.clone()), ..stored }
 }
 
 /// Returns a safetensors file of f32 tensors: name, shape and bytes of each.
@@ -146,13 +163,10 @@ pub fn hugging_face_config(
     let fail = |reason: String| ModelError::Config { place: "config.json".into(), reason };
     let mut config: Value = serde_json::from_str(encoder_config).map_err(|error| fail(error.to_string()))?;
     let object = config.as_object_mut().ok_or_else(|| fail("not a JSON object".into()))?;
-    let (family, class) = match object.get("model_type").and_then(Value::as_str) {
-        Some("distilbert") => (Family::DistilBert, "DistilBert"),
-        Some("roberta") => (Family::Roberta, "Roberta"),
-        Some("xlm-roberta") => (Family::Roberta, "XLMRoberta"),
-        _ => (Family::Bert, "Bert"),
-    };
-    if !head.belongs_to(family) {
+    let model_type = object.get("model_type").and_then(Value::as_str).unwrap_or_default();
+    let family = Family::of_type(model_type).unwrap_or(Family::BERT);
+    let class = class_of_type(model_type).unwrap_or("Bert");
+    if !family.has_head(head) {
         return Err(fail(format!(
             "transformers has no {class} model with a {head:?} head; train with a head of this family"
         )));

@@ -1,6 +1,8 @@
 //! The shapes of additions to an encoder: low-rank matrices for linear layers, bottlenecks in blocks, and a
 //! learned mix of all blocks' outputs.
 
+use crate::EncoderConfig;
+
 /// Additions to an encoder; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extras {
@@ -50,14 +52,23 @@ pub enum Matrix {
     AttentionOutput,
     /// The first layer of the feed-forward part.
     Intermediate,
-    /// The second layer of the feed-forward part.
+    /// The layer by which the activation is multiplied, if the feed-forward part is gated.
+    Gate,
+    /// The last layer of the feed-forward part.
     Output,
 }
 
 impl Matrix {
     /// All matrices, in the order of a block.
-    pub const ALL: [Self; 6] =
-        [Self::Query, Self::Key, Self::Value, Self::AttentionOutput, Self::Intermediate, Self::Output];
+    pub const ALL: [Self; 7] = [
+        Self::Query,
+        Self::Key,
+        Self::Value,
+        Self::AttentionOutput,
+        Self::Intermediate,
+        Self::Gate,
+        Self::Output,
+    ];
 
     /// Returns the segment in a parameter's path.
     #[must_use]
@@ -68,7 +79,24 @@ impl Matrix {
             Self::Value => "value",
             Self::AttentionOutput => "attention_output",
             Self::Intermediate => "intermediate",
+            Self::Gate => "gate",
             Self::Output => "output",
+        }
+    }
+
+    /// Returns whether a block of this encoder has the layer.
+    #[must_use]
+    pub const fn exists_in(self, config: &EncoderConfig) -> bool {
+        !matches!(self, Self::Gate) || config.architecture.gated
+    }
+
+    /// Returns whether the layer of this encoder adds a bias.
+    #[must_use]
+    pub const fn has_bias(self, config: &EncoderConfig) -> bool {
+        match self {
+            Self::Query | Self::Key | Self::Value | Self::AttentionOutput => config.architecture.attention_bias,
+            Self::Intermediate | Self::Gate => config.architecture.inner_bias,
+            Self::Output => config.architecture.output_bias,
         }
     }
 

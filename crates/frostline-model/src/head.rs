@@ -2,38 +2,46 @@
 //!
 //! # To add a kind of head
 //!
-//! A `HeadKind` in `crates/frostline-model/src/head.rs` with its names in `names.rs` and its class in `export.rs`,
+//! A `HeadKind` in `crates/frostline-model/src/head.rs`, its names in the tables of `families/`, its class in `export.rs`,
 //! and the same in `crates/frostline-record/src/task.rs`.
 
 use burn::module::Module;
 use burn::prelude::*;
 use burn::tensor::activation;
-use frostline_kernels::{Kernels, Rows};
+use frostline_kernels::{Activation, Kernels, Rows};
 
-use crate::{Family, Linear, ParameterSource, Pass};
+use crate::{EncoderConfig, Linear, Norm, ParameterSource, Pass, WordHead};
 
 /// The architecture of a head. In all of them, dropout comes right before the classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadKind {
-    /// A classifier.
+    /// The family's head for words: a classifier, or [`HeadKind::Transform`] if the family has that.
     Linear,
     /// DistilBERT's sentence head: a linear layer (`pre_classifier`), ReLU, a classifier.
     DistilBert,
     /// BERT's sentence head: a linear layer (the pooler), tanh, a classifier. RoBERTa's has the same
     /// form with other names; its additional dropout in training is not implemented.
     Pooler,
+    /// A linear layer, an activation, a norm, a classifier: ModernBERT's head for words.
+    Transform {
+        /// The function after the linear layer.
+        activation: Activation,
+        /// Whether the linear layer adds a bias.
+        bias: bool,
+    },
 }
 
 impl HeadKind {
-    /// Returns whether `transformers` has models of this family with such a head; only then can a config be
-    /// exported.
+    /// Returns whether the head has a norm before the classifier.
     #[must_use]
-    pub const fn belongs_to(self, family: Family) -> bool {
-        match self {
-            Self::Linear => true,
-            Self::DistilBert => matches!(family, Family::DistilBert),
-            Self::Pooler => !matches!(family, Family::DistilBert),
-        }
+    pub const fn has_norm(self) -> bool {
+        matches!(self, Self::Transform { .. })
+    }
+
+    /// Returns whether the layer before the classifier adds a bias, if there is one.
+    #[must_use]
+    pub const fn has_dense_bias(self) -> bool {
+        !matches!(self, Self::Transform { bias: false, .. })
     }
 }
 
@@ -52,13 +60,18 @@ pub struct HeadShape {
 /// A head.
 #[derive(Module, Debug)]
 pub struct Head<B: Backend> {
-    /// \[H, H\]: `pre_classifier` or the pooler.
+    /// \[H, H\]: `pre_classifier`, the pooler, or the layer of a transform.
     pub dense: Option<Linear<B>>,
+    /// The norm before the classifier.
+    pub norm: Option<Norm<B>>,
     /// \[H, labels\]
     pub classifier: Linear<B>,
     /// The architecture.
     #[module(skip)]
     pub kind: HeadKind,
+    /// Added to the norm's variance.
+    #[module(skip)]
+    pub norm_eps: f64,
 }
 
 impl HeadShape {
@@ -68,23 +81,40 @@ impl HeadShape {
         Self { name: "head".into(), kind: HeadKind::Linear, labels }
     }
 
+    /// Returns the shape of this head on an encoder: its family's head for words, if that is asked for.
+    #[must_use]
+    pub fn in_encoder(&self, config: &EncoderConfig) -> Self {
+        let kind = match (self.kind, config.architecture.word_head) {
+            (HeadKind::Linear, WordHead::Transform { activation, bias }) => HeadKind::Transform { activation, bias },
+            (kind, _) => kind,
+        };
+        Self { kind, ..self.clone() }
+    }
+
     /// Returns the source of a parameter of the head, such as `classifier.weight`: its path, and whether it
     /// comes from the encoder's source.
     #[must_use]
     pub fn source_of(&self, part: &str, encoder: &dyn ParameterSource) -> (String, bool) {
         let (layer, kind) = part.split_once('.').unwrap_or((part, ""));
-        match self.dense_path(encoder).filter(|_| layer == "dense") {
-            Some((path, of_encoder)) => (format!("{path}.{kind}"), of_encoder),
-            None => (format!("{}.{kind}", self.name), false),
+        if layer == "classifier" {
+            return (format!("{}.{kind}", self.name), false);
         }
+        let (path, of_encoder) = self.layer_path(layer, encoder);
+        (format!("{path}.{kind}"), of_encoder)
     }
 
-    /// Returns the path of the layer before the classifier, and whether it comes from the encoder's source.
-    pub(crate) fn dense_path(&self, encoder: &dyn ParameterSource) -> Option<(String, bool)> {
-        match self.kind {
-            HeadKind::Linear => None,
-            HeadKind::Pooler if encoder.has("pooler.weight") => Some(("pooler".into(), true)),
-            HeadKind::DistilBert | HeadKind::Pooler => Some((format!("{}.dense", self.name), false)),
+    /// Returns the path of a layer before the classifier, and whether it comes from the encoder's source.
+    pub(crate) fn layer_path(&self, layer: &str, encoder: &dyn ParameterSource) -> (String, bool) {
+        let pretrained = match self.kind {
+            HeadKind::Pooler => "pooler".to_string(),
+            // An encoder's file has the head of its pretraining, except for the last layer.
+            HeadKind::Linear | HeadKind::Transform { .. } => format!("head.{layer}"),
+            HeadKind::DistilBert => return (format!("{}.{layer}", self.name), false),
+        };
+        let first = if layer == "norm" { "gamma" } else { "weight" };
+        match encoder.has(&format!("{pretrained}.{first}")) {
+            true => (pretrained, true),
+            false => (format!("{}.{layer}", self.name), false),
         }
     }
 }
@@ -100,8 +130,16 @@ impl<B: Kernels> Head<B> {
             None => x,
             Some(dense) => {
                 let x = dense.forward(x, pass.precision);
-                if self.kind == HeadKind::Pooler { B::k_tanh(x) } else { activation::relu(x) }
+                match self.kind {
+                    HeadKind::Pooler => B::k_tanh(x),
+                    HeadKind::Transform { activation, .. } => B::k_activation(x, activation),
+                    HeadKind::Linear | HeadKind::DistilBert => activation::relu(x),
+                }
             }
+        };
+        let x = match &self.norm {
+            None => x,
+            Some(norm) => norm.forward(x, self.norm_eps, rows),
         };
         self.classifier.forward(B::k_dropout(x, pass.head, rows), pass.precision)
     }

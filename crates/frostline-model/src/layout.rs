@@ -6,39 +6,56 @@ impl EncoderConfig {
     /// Path and shape of every parameter of the encoder with these heads, in this crate's layout.
     #[must_use]
     pub fn parameters(&self, heads: &[HeadShape]) -> Vec<(String, Vec<usize>)> {
-        let h = self.hidden;
+        let (architecture, h) = (&self.architecture, self.hidden);
         let mut out: Vec<(String, Vec<usize>)> = Vec::new();
         let mut add = |path: String, shape: &[usize]| out.push((path, shape.to_vec()));
-        add("encoder.embeddings.word".into(), &[self.vocabulary, h]);
-        add("encoder.embeddings.position".into(), &[self.positions, h]);
+        add("encoder.embeddings.word".into(), &[self.vocabulary, self.embedding]);
+        if architecture.learned_positions {
+            add("encoder.embeddings.position".into(), &[self.positions, self.embedding]);
+        }
         if self.token_types > 0 {
-            add("encoder.embeddings.token_type".into(), &[self.token_types, h]);
+            add("encoder.embeddings.token_type".into(), &[self.token_types, self.embedding]);
         }
-        let mut norm = |path: String| {
-            add(format!("{path}.gamma"), &[h]);
-            add(format!("{path}.beta"), &[h]);
-        };
-        norm("encoder.embeddings.norm".into());
-        for block in 0..self.depth {
-            norm(format!("encoder.blocks.{block}.attention_norm"));
-            norm(format!("encoder.blocks.{block}.output_norm"));
-        }
-        let mut linear = |path: String, from: usize, to: usize| {
-            add(format!("{path}.weight"), &[from, to]);
-            add(format!("{path}.bias"), &[to]);
-        };
-        for block in 0..self.depth {
-            for part in ["query", "key", "value", "attention_output"] {
-                linear(format!("encoder.blocks.{block}.{part}"), h, h);
+        let mut norm = |path: String, width: usize| {
+            add(format!("{path}.gamma"), &[width]);
+            if architecture.norm_bias {
+                add(format!("{path}.beta"), &[width]);
             }
-            linear(format!("encoder.blocks.{block}.intermediate"), h, self.intermediate);
-            linear(format!("encoder.blocks.{block}.output"), self.intermediate, h);
+        };
+        norm("encoder.embeddings.norm".into(), self.embedding);
+        for block in 0..self.depth {
+            if architecture.has_attention_norm(block) {
+                norm(format!("encoder.blocks.{block}.attention_norm"), h);
+            }
+            norm(format!("encoder.blocks.{block}.output_norm"), h);
+        }
+        if architecture.has_final_norm() {
+            norm("encoder.final_norm".into(), h);
+        }
+        let heads: Vec<HeadShape> = heads.iter().map(|head| head.in_encoder(self)).collect();
+        for (number, _) in heads.iter().enumerate().filter(|(_, head)| head.kind.has_norm()) {
+            norm(format!("heads.{number}.norm"), h);
+        }
+        let mut linear = |path: String, [from, to]: [usize; 2], bias: bool| {
+            add(format!("{path}.weight"), &[from, to]);
+            if bias {
+                add(format!("{path}.bias"), &[to]);
+            }
+        };
+        if self.embedding != h {
+            linear("encoder.embeddings.projection".into(), [self.embedding, h], true);
+        }
+        for block in 0..self.depth {
+            for matrix in Matrix::ALL.into_iter().filter(|matrix| matrix.exists_in(self)) {
+                let path = format!("encoder.blocks.{block}.{}", matrix.name());
+                linear(path, matrix.sides(self), matrix.has_bias(self));
+            }
         }
         for (number, head) in heads.iter().enumerate() {
             if head.kind != HeadKind::Linear {
-                linear(format!("heads.{number}.dense"), h, h);
+                linear(format!("heads.{number}.dense"), [h, h], head.kind.has_dense_bias());
             }
-            linear(format!("heads.{number}.classifier"), h, head.labels);
+            linear(format!("heads.{number}.classifier"), [h, head.labels], true);
         }
         out.extend(self.extras.parameters(self));
         out
@@ -51,7 +68,7 @@ impl Matrix {
     pub const fn sides(self, config: &EncoderConfig) -> [usize; 2] {
         match self {
             Self::Query | Self::Key | Self::Value | Self::AttentionOutput => [config.hidden, config.hidden],
-            Self::Intermediate => [config.hidden, config.intermediate],
+            Self::Intermediate | Self::Gate => [config.hidden, config.intermediate],
             Self::Output => [config.intermediate, config.hidden],
         }
     }
@@ -63,7 +80,7 @@ impl Extras {
     pub fn parameters(&self, config: &EncoderConfig) -> Vec<(String, Vec<usize>)> {
         let mut out = Vec::new();
         for (block, lora) in self.lora.iter().flat_map(|lora| lora.blocks.iter().map(move |b| (b, lora))) {
-            for matrix in &lora.matrices {
+            for matrix in lora.matrices.iter().filter(|matrix| matrix.exists_in(config)) {
                 let path = format!("encoder.blocks.{block}.{}.lora", matrix.name());
                 let [from, to] = matrix.sides(config);
                 out.push((format!("{path}.a"), vec![from, lora.rank]));
@@ -91,7 +108,7 @@ impl Extras {
     pub fn per_block(&self, config: &EncoderConfig) -> [usize; 2] {
         let mut numbers = [0, 0];
         if let Some(lora) = &self.lora {
-            for matrix in &lora.matrices {
+            for matrix in lora.matrices.iter().filter(|matrix| matrix.exists_in(config)) {
                 let side = usize::from(!matrix.is_before_attention());
                 numbers[side] += lora.rank * matrix.sides(config).iter().sum::<usize>();
             }
@@ -104,7 +121,8 @@ impl Extras {
     /// after attention.
     #[must_use]
     pub fn inputs_per_row(&self, config: &EncoderConfig) -> [usize; 2] {
-        let matrices = || self.lora.iter().flat_map(|lora| &lora.matrices);
+        let exists = |matrix: &&Matrix| matrix.exists_in(config);
+        let matrices = || self.lora.iter().flat_map(|lora| &lora.matrices).filter(exists);
         // Queries, keys and values are of one input.
         let before = if matrices().any(|matrix| matrix.is_before_attention()) { config.hidden } else { 0 };
         let later = matrices().filter(|matrix| !matrix.is_before_attention());

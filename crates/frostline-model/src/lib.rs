@@ -3,11 +3,13 @@
 #![recursion_limit = "256"]
 
 mod adapter;
+mod architecture;
 mod checkpoint;
 mod config;
 mod encoder;
 mod export;
 mod extras;
+mod families;
 mod head;
 mod layout;
 mod linear;
@@ -22,15 +24,17 @@ mod random;
 mod vocabulary;
 
 pub use adapter::Adapter;
+pub use architecture::{Architecture, LayerKind, NormPlace, RotaryBases, WordHead};
 pub use checkpoint::Checkpoint;
-pub use config::{EncoderConfig, Family};
+pub use config::EncoderConfig;
 pub use encoder::{Block, BlockDropout, Embeddings, Encoder, Pass};
 pub use export::{HuggingFaceExport, hugging_face_config, merged};
 pub use extras::{AdapterShape, Extras, LoraShape, Matrix};
+pub use families::Family;
 pub use head::{Head, HeadKind, HeadShape};
 pub use linear::{Linear, Lora, Norm};
 pub use mix::Mix;
-pub use names::hugging_face_name;
+pub use names::{StoredName, hugging_face_name, stored_name};
 pub use network::Network;
 pub use packed::PackedInput;
 pub use parameters::{Values, fingerprints, replace, set_trainable, snapshot};

@@ -2,7 +2,7 @@
 
 use burn::module::{Module, Param};
 use burn::prelude::*;
-use frostline_kernels::{AddNorm, Kernels, Precision};
+use frostline_kernels::{Activation, AddNorm, Dropout, Kernels, Precision, Rows};
 
 use crate::extras::LoraShape;
 use crate::{EncoderConfig, Matrix, ModelError, ParameterSource};
@@ -12,8 +12,8 @@ use crate::{EncoderConfig, Matrix, ModelError, ParameterSource};
 pub struct Linear<B: Backend> {
     /// \[in, out\]
     pub weight: Param<Tensor<B, 2>>,
-    /// \[out\]
-    pub bias: Param<Tensor<B, 1>>,
+    /// \[out\], if the layer adds a bias.
+    pub bias: Option<Param<Tensor<B, 1>>>,
     /// Low-rank matrices added to the weight, if any.
     pub lora: Option<Lora<B>>,
 }
@@ -23,8 +23,8 @@ pub struct Linear<B: Backend> {
 pub struct Norm<B: Backend> {
     /// \[H\]
     pub gamma: Param<Tensor<B, 1>>,
-    /// \[H\]
-    pub beta: Param<Tensor<B, 1>>,
+    /// \[H\], if the norm adds a bias.
+    pub beta: Option<Param<Tensor<B, 1>>>,
 }
 
 /// Low-rank matrices of a linear layer.
@@ -58,19 +58,22 @@ impl<B: Backend> Builder<'_, B> {
         Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), self.device))
     }
 
-    pub fn linear(&self, path: &str, from: usize, to: usize) -> Result<Linear<B>, ModelError> {
-        Ok(Linear {
-            weight: self.tensor(&format!("{path}.weight"), [from, to])?,
-            bias: self.tensor(&format!("{path}.bias"), [to])?,
-            lora: None,
-        })
+    pub fn linear(
+        &self,
+        path: &str,
+        [from, to]: [usize; 2],
+        has_bias: bool,
+    ) -> Result<Linear<B>, ModelError> {
+        let weight = self.tensor(&format!("{path}.weight"), [from, to])?;
+        let bias = has_bias.then(|| self.tensor(&format!("{path}.bias"), [to])).transpose()?;
+        Ok(Linear { weight, bias, lora: None })
     }
 
-    pub fn norm(&self, path: &str, h: usize) -> Result<Norm<B>, ModelError> {
-        Ok(Norm {
-            gamma: self.tensor(&format!("{path}.gamma"), [h])?,
-            beta: self.tensor(&format!("{path}.beta"), [h])?,
-        })
+    pub fn norm(&self, path: &str, config: &EncoderConfig, width: usize) -> Result<Norm<B>, ModelError> {
+        let gamma = self.tensor(&format!("{path}.gamma"), [width])?;
+        let has_bias = config.architecture.norm_bias;
+        let beta = has_bias.then(|| self.tensor(&format!("{path}.beta"), [width])).transpose()?;
+        Ok(Norm { gamma, beta })
     }
 
     /// Returns the low-rank matrices of a block's linear layer, if it has them.
@@ -95,13 +98,24 @@ impl<B: Backend> Builder<'_, B> {
 impl<B: Kernels> Linear<B> {
     /// Returns the weight and the bias, if these are all there is.
     pub(crate) fn weight_and_bias(&self) -> Option<(Tensor<B, 2>, Tensor<B, 1>)> {
-        self.lora.is_none().then(|| (self.weight.val(), self.bias.val()))
+        self.lora.is_none().then(|| (self.weight.val(), self.bias_or_zeros()))
+    }
+
+    /// Returns the bias; zeros, which are no parameter, if the layer has none.
+    fn bias_or_zeros(&self) -> Tensor<B, 1> {
+        match &self.bias {
+            Some(bias) => bias.val(),
+            None => {
+                let weight = self.weight.val();
+                Tensor::zeros([weight.dims()[1]], &weight.device())
+            }
+        }
     }
 
     /// x \[N, in\] -> \[N, out\].
     #[must_use]
     pub fn forward(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
-        let own = |x| B::k_linear(x, self.weight.val(), self.bias.val(), precision);
+        let own = |x| B::k_linear(x, self.weight.val(), self.bias_or_zeros(), precision);
         match &self.lora {
             None => own(x),
             Some(lora) => own(x.clone()) + lora.forward(x, precision),
@@ -110,11 +124,16 @@ impl<B: Kernels> Linear<B> {
 }
 
 impl<B: Kernels> Linear<B> {
-    /// Returns the GELU of the layer: x \[N, in\] -> \[N, out\].
-    pub(crate) fn forward_gelu(&self, x: Tensor<B, 2>, precision: Precision) -> Tensor<B, 2> {
-        match self.weight_and_bias() {
+    /// Returns the activation of the layer: x \[N, in\] -> \[N, out\].
+    pub(crate) fn forward_activation(
+        &self,
+        x: Tensor<B, 2>,
+        activation: Activation,
+        precision: Precision,
+    ) -> Tensor<B, 2> {
+        match self.weight_and_bias().filter(|_| activation == Activation::Gelu) {
             Some((weight, bias)) => B::k_linear_gelu(x, weight, bias, precision),
-            None => B::k_gelu(self.forward(x, precision)),
+            None => B::k_activation(self.forward(x, precision), activation),
         }
     }
 
@@ -140,7 +159,21 @@ pub(crate) fn add_norm<B: Kernels>(x: Tensor<B, 2>, add: AddNorm<'_, B>) -> Tens
 
 impl<B: Kernels> Norm<B> {
     pub(crate) fn parts(&self) -> [Tensor<B, 1>; 2] {
-        [self.gamma.val(), self.beta.val()]
+        let gamma = self.gamma.val();
+        let beta = match &self.beta {
+            Some(beta) => beta.val(),
+            None => Tensor::zeros(gamma.dims(), &gamma.device()),
+        };
+        [gamma, beta]
+    }
+
+    /// Returns the normed rows.
+    ///
+    /// # Shapes
+    /// \[N, H\] -> \[N, H\]
+    #[must_use]
+    pub fn forward(&self, x: Tensor<B, 2>, eps: f64, rows: &Rows) -> Tensor<B, 2> {
+        B::k_drop_add_norm(x, None, self.parts(), eps, Dropout::OFF, rows)
     }
 }
 

@@ -1,90 +1,98 @@
 //! The Hugging Face names of this crate's parameter paths.
 
 use crate::Family;
+use crate::families::Name;
+
+/// The place of a parameter in files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredName {
+    /// The name of the tensor.
+    pub name: String,
+    /// Whether the tensor is the transpose of the parameter (linear weights are \[out, in\]).
+    pub transposed: bool,
+    /// The number of the part and the number of parts: some files have several layers in one tensor, one below the other.
+    pub part: [usize; 2],
+}
 
 /// Returns a parameter's name in a Hugging Face token classifier of this family, and whether it is stored
-/// transposed there (linear weights are \[out, in\]).
+/// transposed there (linear weights are \[out, in\]). Parameters that files have in one tensor share a name.
 ///
 /// # Panics
 /// If the path is not a parameter path of this crate.
 #[must_use]
 pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
+    let StoredName { name, transposed, .. } = stored_name(family, path);
+    (name, transposed)
+}
+
+/// Returns the place of a parameter in a Hugging Face token classifier of this family.
+///
+/// # Panics
+/// If the path is not a parameter path of this crate.
+#[must_use]
+pub fn stored_name(family: Family, path: &str) -> StoredName {
     let unknown = || -> ! { panic!("`{path}` is not a parameter of this crate") };
-    let (stem, kind) = match path {
-        "encoder.embeddings.word" => ("word_embeddings", "weight"),
-        "encoder.embeddings.position" => ("position_embeddings", "weight"),
-        "encoder.embeddings.token_type" => ("token_type_embeddings", "weight"),
-        _ => path.rsplit_once('.').unwrap_or_else(|| unknown()),
+    let table = family.table();
+    // Tables of embeddings are parameters by themselves.
+    let is_table = ["word", "position", "token_type"].map(|name| format!("encoder.embeddings.{name}"));
+    let (stem, kind) = match is_table.iter().any(|table| table == path) {
+        true => (path, "weight"),
+        false => path.rsplit_once('.').unwrap_or_else(|| unknown()),
     };
-    let kind = match kind {
+    let is_norm = matches!(kind, "gamma" | "beta");
+    let file_kind = match kind {
         "gamma" => "weight",
         "beta" => "bias",
         kind => kind,
     };
-    let prefix = family.name();
-    if stem == "pooler" {
-        return (format!("{prefix}.pooler.dense.{kind}"), kind == "weight");
-    }
-    if ["head", "head.dense"].contains(&stem) || stem.starts_with("heads.") {
-        let layer = match (family, stem.ends_with(".dense")) {
-            (_, false) => "classifier",
-            (Family::DistilBert, true) => "pre_classifier",
-            (Family::Bert, true) => "bert.pooler.dense",
-            (Family::Roberta, true) => "classifier.dense",
-        };
-        return (format!("{layer}.{kind}"), kind == "weight");
-    }
-    if let Some(table) = stem.strip_suffix("_embeddings") {
-        return (format!("{prefix}.embeddings.{table}_embeddings.weight"), false);
-    }
-    if stem == "encoder.embeddings.norm" {
-        return (format!("{prefix}.embeddings.LayerNorm.{kind}"), false);
-    }
-    let (block, part) = stem
-        .strip_prefix("encoder.blocks.")
-        .and_then(|rest| rest.split_once('.'))
-        .unwrap_or_else(|| unknown());
-    let (folder, part) = match (family, part) {
-        (Family::DistilBert, part) => (
-            "transformer",
-            match part {
-                "query" => "attention.q_lin",
-                "key" => "attention.k_lin",
-                "value" => "attention.v_lin",
-                "attention_output" => "attention.out_lin",
-                "attention_norm" => "sa_layer_norm",
-                "intermediate" => "ffn.lin1",
-                "output" => "ffn.lin2",
-                "output_norm" => "output_layer_norm",
-                _ => unknown(),
-            },
-        ),
-        (Family::Bert | Family::Roberta, part) => (
-            "encoder",
-            match part {
-                "query" => "attention.self.query",
-                "key" => "attention.self.key",
-                "value" => "attention.self.value",
-                "attention_output" => "attention.output.dense",
-                "attention_norm" => "attention.output.LayerNorm",
-                "intermediate" => "intermediate.dense",
-                "output" => "output.dense",
-                "output_norm" => "output.LayerNorm",
-                _ => unknown(),
-            },
-        ),
+    let transposed = kind == "weight" && stem != path;
+    let stored = |prefix: &str, entry: &Name| StoredName {
+        name: format!("{prefix}{}.{file_kind}", entry.name),
+        transposed,
+        part: entry.part,
     };
-    let transposed = kind == "weight" && !part.to_lowercase().ends_with("norm");
-    (format!("{prefix}.{folder}.layer.{block}.{part}.{kind}"), transposed)
+    let prefix = format!("{}.", table.prefix);
+    if stem == "pooler" {
+        return stored(&prefix, &Name { path: "pooler", name: "pooler.dense", part: [0, 1] });
+    }
+    if let Some(layer) = head_layer(stem) {
+        let named = |entry: &&Name| entry.path == layer;
+        return match table.heads.iter().find(named) {
+            Some(entry) => stored("", entry),
+            None => StoredName { name: format!("{layer}.{file_kind}"), transposed, part: [0, 1] },
+        };
+    }
+    let inner = stem.strip_prefix("encoder.").unwrap_or_else(|| unknown());
+    if let Some((block, part)) = inner.strip_prefix("blocks.").and_then(|rest| rest.split_once('.')) {
+        let entry = table.block.iter().find(|entry| entry.path == part).unwrap_or_else(|| unknown());
+        debug_assert_eq!(is_norm, part.ends_with("norm"), "{path}");
+        return stored(&format!("{prefix}{}.{block}.", table.blocks), entry);
+    }
+    match table.outside.iter().find(|entry| entry.path == inner) {
+        Some(entry) => stored(&prefix, entry),
+        // A table that this family lacks has the usual name.
+        None if stem == path => {
+            let usual = inner.strip_prefix("embeddings.").unwrap_or_else(|| unknown());
+            StoredName { name: format!("{prefix}embeddings.{usual}_embeddings.weight"), transposed, part: [0, 1] }
+        }
+        None => unknown(),
+    }
 }
 
-/// Returns the name, in RoBERTa's sentence head, of a tensor that its token head calls `classifier`; `None` for
-/// any other name.
+/// Returns the layer in a path of a head: `head.dense` and `heads.0.dense` are `dense`; others are the classifier.
+fn head_layer(stem: &str) -> Option<&str> {
+    let is_head = stem == "head" || stem.starts_with("head.") || stem.starts_with("heads.");
+    let last = stem.rsplit('.').next().unwrap_or_default();
+    is_head.then_some(if ["dense", "norm"].contains(&last) { last } else { "classifier" })
+}
+
+/// Returns the name, in a family's sentence head, of a tensor that its token head calls `classifier`; `None` for
+/// any other name, and if both have the same name.
 pub(crate) fn sentence_name(family: Family, name: &str) -> Option<String> {
-    let kind = name.strip_prefix("classifier.").filter(|_| family == Family::Roberta)?;
-    (!kind.starts_with("dense.")).then(|| format!("classifier.out_proj.{kind}"))
+    let head = family.table().sentences.as_ref().filter(|head| head.classifier != "classifier")?;
+    let kind = name.strip_prefix("classifier.").filter(|kind| !kind.contains('.'))?;
+    Some(format!("{}.{kind}", head.classifier))
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,62 +101,62 @@ mod tests {
     fn names_agree_with_hugging_face() {
         let cases = [
             (
-                Family::Bert,
+                Family::BERT,
                 "encoder.embeddings.token_type",
                 "bert.embeddings.token_type_embeddings.weight",
                 false,
             ),
-            (Family::Bert, "encoder.embeddings.norm.gamma", "bert.embeddings.LayerNorm.weight", false),
+            (Family::BERT, "encoder.embeddings.norm.gamma", "bert.embeddings.LayerNorm.weight", false),
             (
-                Family::Bert,
+                Family::BERT,
                 "encoder.blocks.3.query.weight",
                 "bert.encoder.layer.3.attention.self.query.weight",
                 true,
             ),
             (
-                Family::Bert,
+                Family::BERT,
                 "encoder.blocks.3.attention_norm.beta",
                 "bert.encoder.layer.3.attention.output.LayerNorm.bias",
                 false,
             ),
             (
-                Family::Roberta,
+                Family::ROBERTA,
                 "encoder.embeddings.position",
                 "roberta.embeddings.position_embeddings.weight",
                 false,
             ),
             (
-                Family::Roberta,
+                Family::ROBERTA,
                 "encoder.blocks.3.intermediate.weight",
                 "roberta.encoder.layer.3.intermediate.dense.weight",
                 true,
             ),
-            (Family::Roberta, "head.bias", "classifier.bias", false),
+            (Family::ROBERTA, "head.bias", "classifier.bias", false),
             (
-                Family::DistilBert,
+                Family::DISTILBERT,
                 "encoder.embeddings.word",
                 "distilbert.embeddings.word_embeddings.weight",
                 false,
             ),
             (
-                Family::DistilBert,
+                Family::DISTILBERT,
                 "encoder.blocks.0.attention_norm.gamma",
                 "distilbert.transformer.layer.0.sa_layer_norm.weight",
                 false,
             ),
             (
-                Family::DistilBert,
+                Family::DISTILBERT,
                 "encoder.blocks.5.output.bias",
                 "distilbert.transformer.layer.5.ffn.lin2.bias",
                 false,
             ),
-            (Family::DistilBert, "head.weight", "classifier.weight", true),
-            (Family::DistilBert, "heads.0.dense.weight", "pre_classifier.weight", true),
-            (Family::DistilBert, "head.dense.weight", "pre_classifier.weight", true),
-            (Family::Roberta, "head.dense.bias", "classifier.dense.bias", false),
-            (Family::Bert, "heads.1.dense.bias", "bert.pooler.dense.bias", false),
-            (Family::Bert, "heads.1.classifier.bias", "classifier.bias", false),
-            (Family::Bert, "pooler.weight", "bert.pooler.dense.weight", true),
+            (Family::DISTILBERT, "head.weight", "classifier.weight", true),
+            (Family::DISTILBERT, "heads.0.dense.weight", "pre_classifier.weight", true),
+            (Family::DISTILBERT, "head.dense.weight", "pre_classifier.weight", true),
+            (Family::ROBERTA, "head.dense.bias", "classifier.dense.bias", false),
+            (Family::BERT, "heads.1.dense.bias", "bert.pooler.dense.bias", false),
+            (Family::BERT, "heads.1.classifier.bias", "classifier.bias", false),
+            (Family::BERT, "pooler.weight", "bert.pooler.dense.weight", true),
         ];
         for (family, path, name, transposed) in cases {
             assert_eq!(hugging_face_name(family, path), (name.to_string(), transposed));
@@ -159,10 +167,10 @@ mod tests {
     fn only_robertas_last_layer_has_another_name_for_sentences() {
         let named = |family, path| sentence_name(family, &hugging_face_name(family, path).0);
         let last = Some("classifier.out_proj.weight".to_string());
-        assert_eq!(named(Family::Roberta, "head.weight"), last);
-        assert_eq!(named(Family::Roberta, "heads.2.classifier.weight"), last);
-        assert_eq!(named(Family::Roberta, "heads.2.dense.weight"), None);
-        assert_eq!(named(Family::Roberta, "encoder.embeddings.word"), None);
-        assert_eq!(named(Family::Bert, "head.weight"), None);
+        assert_eq!(named(Family::ROBERTA, "head.weight"), last);
+        assert_eq!(named(Family::ROBERTA, "heads.2.classifier.weight"), last);
+        assert_eq!(named(Family::ROBERTA, "heads.2.dense.weight"), None);
+        assert_eq!(named(Family::ROBERTA, "encoder.embeddings.word"), None);
+        assert_eq!(named(Family::BERT, "head.weight"), None);
     }
 }

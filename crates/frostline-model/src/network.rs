@@ -6,7 +6,7 @@ use frostline_kernels::Kernels;
 
 use crate::linear::Builder;
 use crate::{
-    Encoder, EncoderConfig, Head, HeadShape, Mix, ModelError, PackedInput, ParameterSource, Pass, Vocabulary,
+    Encoder, EncoderConfig, Head, HeadKind, HeadShape, Mix, ModelError, PackedInput, ParameterSource, Pass, Vocabulary,
 };
 
 /// An encoder with heads.
@@ -80,17 +80,20 @@ impl<B: Kernels> Network<B> {
         }
         let encoder = &self.encoder;
         match encoder.blocks[first..].split_last() {
-            None => B::k_gather(x, &input.labels.rows),
+            None => encoder.finish(config, B::k_gather(x, &input.labels.rows), &input.labels.identities),
             // The last block is needed only at the label rows.
             Some((last, _)) => {
                 let top = encoder.blocks.len() - 1;
                 let x = encoder.forward_blocks(config, x, first..top, &input.pack, pass);
-                last.forward(x, config, &input.pack, &pass.blocks[top], pass.precision, Some(&input.labels))
+                let drop = &pass.blocks[top];
+                let x = last.forward(x, config, &input.pack, drop, pass.precision, Some(&input.labels));
+                encoder.finish(config, x, &input.labels.identities)
             }
         }
     }
 
-    /// Returns the output of the embeddings and of each block at the label rows.
+    /// Returns the output of the embeddings and of each block at the label rows; of the last block, after the norm that follows
+    /// it, if there is one.
     ///
     /// # Panics
     /// If `first` is not 0: `x` must be the embeddings' output.
@@ -113,13 +116,15 @@ impl<B: Kernels> Network<B> {
             x = self.encoder.forward_blocks(config, x, block..block + 1, &input.pack, pass);
             layers.push(B::k_gather(x.clone(), &input.labels.rows));
         }
+        let last = layers.pop().expect("an encoder has blocks");
+        layers.push(self.encoder.finish(config, last, &input.labels.identities));
         layers
     }
 
     /// Returns the device of the model.
     #[must_use]
     pub fn device(&self) -> B::Device {
-        self.heads[0].classifier.bias.lazy_device()
+        self.heads[0].classifier.weight.lazy_device()
     }
 }
 
@@ -130,16 +135,23 @@ impl<B: Kernels> Head<B> {
         [encoder, head]: [&dyn ParameterSource; 2],
         device: &B::Device,
     ) -> Result<Self, ModelError> {
-        let (name, h) = (&shape.name, config.hidden);
-        let from_head = Builder { source: head, device };
+        let shape = shape.in_encoder(config);
+        let (kind, h) = (shape.kind, config.hidden);
+        let builder = |of_encoder: bool| Builder::<B> { source: if of_encoder { encoder } else { head }, device };
+        let dense = (kind != HeadKind::Linear).then(|| {
+            let (path, of_encoder) = shape.layer_path("dense", encoder);
+            builder(of_encoder).linear(&path, [h, h], kind.has_dense_bias())
+        });
+        let norm = kind.has_norm().then(|| {
+            let (path, of_encoder) = shape.layer_path("norm", encoder);
+            builder(of_encoder).norm(&path, config, h)
+        });
         Ok(Self {
-            dense: match shape.dense_path(encoder) {
-                None => None,
-                Some((path, true)) => Some(Builder { source: encoder, device }.linear(&path, h, h)?),
-                Some((path, false)) => Some(from_head.linear(&path, h, h)?),
-            },
-            classifier: from_head.linear(name, h, shape.labels)?,
-            kind: shape.kind,
+            dense: dense.transpose()?,
+            norm: norm.transpose()?,
+            classifier: builder(false).linear(&shape.name, [h, shape.labels], true)?,
+            kind,
+            norm_eps: config.norm_eps,
         })
     }
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::checkpoint::transpose;
-use crate::export::{safetensors_file, stored_name};
-use crate::{EncoderConfig, Family, HeadKind, LoraShape, Matrix, ModelError, Values, hugging_face_name};
+use crate::export::{name_in_model, put_part, safetensors_file};
+use crate::families::Name;
+use crate::names::{StoredName, stored_name};
+use crate::{EncoderConfig, HeadKind, LoraShape, Matrix, ModelError, Values};
 
 /// LoRA matrices and a head to be exported in `peft`'s format.
 pub struct PeftExport<'a> {
@@ -31,14 +33,12 @@ impl PeftExport<'_> {
         let this = format!("heads.{}.", self.head);
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
         for (path, Values { shape, data }) in self.parameters {
-            let (name, transposed) = match path.split_once(".lora.") {
-                Some((layer, part)) => {
-                    let (name, _) = hugging_face_name(self.config.family, &format!("{layer}.weight"));
-                    let stem = name.strip_suffix(".weight").unwrap_or(&name).to_string();
-                    (format!("{stem}.lora_{}.weight", part.to_uppercase()), true)
-                }
+            let (stored, transposed) = match path.split_once(".lora.") {
+                Some((layer, part)) => (self.name_of_lora(layer, part), true),
                 None if path.starts_with(&this) => {
-                    stored_name(self.config.family, path, self.parameters, &this)
+                    let stored = name_in_model(self.config.family, path, self.parameters, &this);
+                    let transposed = stored.transposed;
+                    (stored, transposed)
                 }
                 None => continue,
             };
@@ -46,8 +46,13 @@ impl PeftExport<'_> {
                 true => (vec![shape[1], shape[0]], transpose(data, shape[0], shape[1])),
                 false => (shape.clone(), data.clone()),
             };
+            let (shape, data) = match path.ends_with(".lora.b") {
+                true => beside_zeros(shape, &data, stored.part),
+                false => (shape, data),
+            };
             let bytes = data.iter().flat_map(|value| value.to_le_bytes()).collect();
-            tensors.push((format!("base_model.model.{name}"), shape, bytes));
+            let name = format!("base_model.model.{}", stored.name);
+            put_part(&mut tensors, StoredName { name, ..stored }, shape, bytes);
         }
         let fail = |error: safetensors::SafeTensorError| ModelError::Weights {
             place: "adapter_model.safetensors".into(),
@@ -56,19 +61,26 @@ impl PeftExport<'_> {
         safetensors_file(&tensors).map_err(fail)
     }
 
+    /// Returns the name of a low-rank matrix, `a` or `b`, of a linear layer. The matrices of layers that files have in one tensor
+    /// are parts of two matrices of a rank as many times as high: those of the layers below each other, and zeros between them.
+    fn name_of_lora(&self, layer: &str, matrix: &str) -> StoredName {
+        let stored = stored_name(self.config.family, &format!("{layer}.weight"));
+        let stem = stored.name.strip_suffix(".weight").unwrap_or(&stored.name);
+        StoredName { name: format!("{stem}.lora_{}.weight", matrix.to_uppercase()), ..stored }
+    }
+
     /// Returns the text of `adapter_config.json`.
     #[must_use]
     pub fn config(&self, lora: &LoraShape) -> String {
         let token = self.kind == HeadKind::Linear;
-        let dense = match self.config.family {
-            _ if token => None,
-            Family::DistilBert => Some("pre_classifier"),
-            Family::Bert => Some("pooler"),
-            // RoBERTa's dense layer is part of the classifier.
-            Family::Roberta => None,
+        let sentences = self.config.family.table().sentences.as_ref().filter(|_| !token);
+        let dense = match sentences {
+            Some(head) => head.saved,
+            // The layer and the norm before the classifier.
+            None => self.config.family.table().heads.iter().any(|head| head.path == "norm").then_some("head"),
         };
         let saved: Vec<&str> = ["classifier"].into_iter().chain(dense).collect();
-        let text = json!({
+        let mut text = json!({
             "peft_type": "LORA",
             "task_type": if token { "TOKEN_CLS" } else { "SEQ_CLS" },
             "base_model_name_or_path": self.encoder,
@@ -82,19 +94,48 @@ impl PeftExport<'_> {
             "target_modules": self.target_pattern(lora),
             "modules_to_save": saved,
         });
+        let joined = self.joined_ranks(lora);
+        if !joined.is_empty() {
+            let pattern = |factor: f64| -> serde_json::Map<String, serde_json::Value> {
+                let value = |(name, parts): (&String, &usize)| (name.clone(), json!(factor * *parts as f64));
+                joined.iter().map(value).collect()
+            };
+            text["alpha_pattern"] = pattern(lora.alpha).into();
+            let ranks: serde_json::Map<String, serde_json::Value> =
+                joined.iter().map(|(name, parts)| (name.clone(), json!(lora.rank * parts))).collect();
+            text["rank_pattern"] = ranks.into();
+        }
         serde_json::to_string_pretty(&text).expect("plain data always serialises")
+    }
+
+    /// Returns the layers that files have in one tensor and that have matrices, each with its number of parts.
+    fn joined_ranks(&self, lora: &LoraShape) -> BTreeMap<String, usize> {
+        let entries = self.config.family.table().block.iter().filter(|entry| entry.part[1] > 1);
+        let has = |entry: &&Name| lora.matrices.iter().any(|matrix| matrix.name() == entry.path);
+        entries.filter(has).map(|entry| (entry.name.to_string(), entry.part[1])).collect()
     }
 
     /// Returns a regular expression for the full names of the layers that have matrices.
     fn target_pattern(&self, lora: &LoraShape) -> String {
-        let layer = |matrix: Matrix| {
-            let path = format!("encoder.blocks.0.{}.weight", matrix.name());
-            let (name, _) = hugging_face_name(self.config.family, &path);
-            let after = name.split_once(".layer.0.").map_or(name.as_str(), |(_, after)| after);
-            after.strip_suffix(".weight").unwrap_or(after).replace('.', "\\.")
+        let table = self.config.family.table();
+        let layer = |matrix: &Matrix| {
+            let entry = table.block.iter().find(|entry| entry.path == matrix.name())?;
+            Some(entry.name.replace('.', "\\."))
         };
         let blocks: Vec<String> = lora.blocks.iter().map(ToString::to_string).collect();
-        let layers: Vec<String> = lora.matrices.iter().map(|&matrix| layer(matrix)).collect();
-        format!(".*\\.layer\\.({})\\.({})", blocks.join("|"), layers.join("|"))
+        let mut layers: Vec<String> = lora.matrices.iter().filter_map(layer).collect();
+        layers.dedup();
+        let list = table.blocks.rsplit('.').next().unwrap_or(table.blocks);
+        format!(".*\\.{list}\\.({})\\.({})", blocks.join("|"), layers.join("|"))
     }
+}
+
+/// Returns a part's matrix \[out, rank\] with zeros in the columns of the other parts, \[out, parts * rank\].
+fn beside_zeros(shape: Vec<usize>, data: &[f32], [part, parts]: [usize; 2]) -> (Vec<usize>, Vec<f32>) {
+    let [rows, rank] = [shape[0], shape[1]];
+    let mut out = vec![0.0; rows * rank * parts];
+    for (row, numbers) in out.chunks_exact_mut(rank * parts).zip(data.chunks_exact(rank)) {
+        row[part * rank..(part + 1) * rank].copy_from_slice(numbers);
+    }
+    (vec![rows, rank * parts], out)
 }

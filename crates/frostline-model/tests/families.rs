@@ -17,6 +17,7 @@ fn roberta_positions_start_after_the_padding_token() {
     for (more, first) in [
         (r#""model_type": "roberta", "pad_token_id": 1"#, 2),
         (r#""model_type": "xlm-roberta", "pad_token_id": 1"#, 2),
+        (r#""model_type": "camembert", "pad_token_id": 1"#, 2),
         (r#""model_type": "roberta""#, 2),
         (r#""model_type": "roberta", "pad_token_id": 0"#, 1),
         (r#""model_type": "bert", "pad_token_id": 1"#, 0),
@@ -33,10 +34,10 @@ fn dropout_after_attention_outputs_is_off_only_in_distilbert() {
     let distilbert = r#"{"model_type": "distilbert", "vocab_size": 50, "dim": 16, "n_layers": 2,
         "n_heads": 2, "hidden_dim": 32, "max_position_embeddings": 20}"#;
     let distilbert = EncoderConfig::parse(distilbert, "config.json").unwrap();
-    assert_eq!(distilbert.attention_output_dropout(), 0.0);
+    assert_eq!(distilbert.attention_output_dropout, 0.0);
     for family in ["bert", "roberta", "xlm-roberta"] {
         let more = format!(r#""model_type": "{family}", "hidden_dropout_prob": 0.25"#);
-        assert_eq!(roberta(&more).unwrap().attention_output_dropout(), 0.25, "{family}");
+        assert_eq!(roberta(&more).unwrap().attention_output_dropout, 0.25, "{family}");
     }
 }
 
@@ -44,7 +45,7 @@ fn dropout_after_attention_outputs_is_off_only_in_distilbert() {
 fn unsupported_configs_are_errors_with_the_reason() {
     for (more, reason) in [
         (r#""model_type": "roberta", "pad_token_id": 513"#, "takes the first 514 of them"),
-        (r#""model_type": "roberta", "hidden_act": "relu""#, "only `gelu` is supported"),
+        (r#""model_type": "roberta", "hidden_act": "quick_gelu""#, "the supported ones are `gelu`"),
         (
             r#""model_type": "xlm-roberta", "position_embedding_type": "relative_key""#,
             "only `absolute` is supported",
@@ -55,7 +56,8 @@ fn unsupported_configs_are_errors_with_the_reason() {
         (r#""model_type": "roberta", "vocab_size": 0"#, "the vocabulary is 0"),
         (r#""model_type": "roberta", "hidden_dropout_prob": 1.5"#, "the dropout is 1.5, expected a rate"),
         (r#""model_type": "roberta", "attention_probs_dropout_prob": -0.1"#, "the attention dropout is -0.1"),
-        (r#""model_type": "camembert""#, "`bert`, `roberta` and `xlm-roberta`"),
+        (r#""model_type": "deberta""#, "the nearest is `bert`: compared with it, this config lacks"),
+        (r#""model_type": "electra", "embedding_size": 0"#, "the width of the embeddings is 0"),
     ] {
         let message = roberta(more).unwrap_err().to_string();
         assert!(message.starts_with("config.json: ") && message.contains(reason), "{message}");
@@ -69,6 +71,9 @@ fn the_architecture_follows_from_the_model_type() {
         ("bert", "BertForTokenClassification"),
         ("roberta", "RobertaForTokenClassification"),
         ("xlm-roberta", "XLMRobertaForTokenClassification"),
+        ("camembert", "CamembertForTokenClassification"),
+        ("electra", "ElectraForTokenClassification"),
+        ("modernbert", "ModernBertForTokenClassification"),
     ] {
         let encoder = format!(r#"{{"model_type": "{model_type}", "pad_token_id": 1}}"#);
         let config: Value =
@@ -91,6 +96,7 @@ fn a_config_has_the_exported_dtype_and_no_head_of_another_family() {
     for (model_type, head) in [
         ("distilbert", HeadKind::Pooler),
         ("bert", HeadKind::DistilBert),
+        ("electra", HeadKind::Pooler),
         ("xlm-roberta", HeadKind::DistilBert),
     ] {
         let message = exported(model_type, head).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! Comparison with Hugging Face `transformers`: logits, loss and every gradient of a tiny DistilBERT,
 //! BERT, RoBERTa and XLM-R, and weights in every kind of file. `references/make.py` made the references.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use burn::backend::{Autodiff, Flex, NdArray};
 use burn::module::{Module, ModuleVisitor, Param};
@@ -11,17 +11,22 @@ use burn::tensor::ElementConversion;
 use frostline_kernels::{Kernels, Train};
 use frostline_model::{
     Checkpoint, Encoder, HeadKind, HeadShape, HuggingFaceExport, Network, ParameterSource as _, Pass,
-    RandomInit, Vocabulary, hugging_face_name, snapshot,
+    RandomInit, Vocabulary, hugging_face_name, snapshot, stored_name,
 };
 
 mod common;
-use common::{Packed, Tensors, apart, open, references, sentences};
+use common::{MODELS, Packed, Tensors, apart, open, references, sentences};
 
-const MODELS: [&str; 4] = ["distilbert", "bert", "roberta", "xlm-roberta"];
 const TAGS: usize = 5;
 
 fn tensor_values<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
     tensor.into_data().into_vec().unwrap()
+}
+
+/// Returns how much further results may be from a model's reference than usual: rotations are computed in f32 even in the
+/// reference, and some activations amplify rounding.
+fn margin(name: &str) -> f32 {
+    if ["distilbert", "bert", "roberta", "xlm-roberta"].contains(&name) { 1.0 } else { 3.0 }
 }
 
 /// Builds a committed tagger with these rows of the word table.
@@ -57,9 +62,9 @@ fn logits_agree<B: Kernels>(size: usize, allowed: f32) {
         assert_eq!(shape, [ours.len() / TAGS, TAGS]);
         let far = apart(&ours, &theirs);
         println!("{name}, {} sentences a pack: logits within {far:.1e}", size.min(all.len()));
-        assert!(far <= allowed, "{name}: {far:e}");
+        assert!(far <= allowed * margin(name), "{name}: {far:e}");
         let spread = theirs.iter().fold(0f32, |most, value| most.max(value.abs()));
-        assert!(spread > 1.0, "{name}: the logits are too small to compare");
+        assert!(spread > 0.3, "{name}: the logits are too small to compare");
     }
 }
 
@@ -123,9 +128,13 @@ fn gradients_agree<B: Train>(allowed: f64) {
         let (config, _) = open(&references().join(name));
         let file = Tensors::open(&references().join(format!("{name}.safetensors")));
         let theirs = |path: &str| {
-            let (stored, transposed) = hugging_face_name(config.family, path);
-            let (shape, values) = file.get(&format!("gradient.{stored}"));
-            if !transposed {
+            let stored = stored_name(config.family, path);
+            let (mut shape, mut values) = file.get(&format!("gradient.{}", stored.name));
+            let [part, parts] = stored.part;
+            shape[0] /= parts;
+            let size = values.len() / parts;
+            values = values[part * size..(part + 1) * size].to_vec();
+            if !stored.transposed {
                 return values;
             }
             let turned = (0..values.len()).map(|i| values[i % shape[0] * shape[1] + i / shape[0]]);
@@ -134,7 +143,9 @@ fn gradients_agree<B: Train>(allowed: f64) {
         let norm = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
         let parameters = config.parameters(&[HeadShape::linear(TAGS)]);
         let all: f64 = parameters.iter().map(|(path, _)| norm(&theirs(path)).powi(2)).sum::<f64>().sqrt();
-        assert_eq!(file.names().len(), parameters.len() + 1, "{name}: one gradient per parameter");
+        let stored = parameters.iter().map(|(path, _)| stored_name(config.family, path).name);
+        let stored: BTreeSet<String> = stored.collect();
+        assert_eq!(file.names().len(), stored.len() + 1, "{name}: one gradient per parameter");
 
         let (loss, ours) = loss_and_gradients::<B>(name, &Vocabulary::full(config.vocabulary));
         let reference: serde_json::Value =
@@ -147,7 +158,7 @@ fn gradients_agree<B: Train>(allowed: f64) {
             assert_eq!(ours.len(), shape.iter().product::<usize>(), "{path}");
             let away: Vec<f32> = ours.iter().zip(&theirs).map(|(a, b)| a - b).collect();
             let share = norm(&away) / norm(&theirs).max(1e-3 * all);
-            assert!(share <= allowed, "{name}: the gradient of {path} is {share:e} away");
+            assert!(share <= allowed * f64::from(margin(name)), "{name}: the gradient of {path} is {share:e} away");
             if share > worst.0 {
                 worst = (share, path.clone());
             }
@@ -179,7 +190,7 @@ fn a_compact_vocabulary_gives_the_same_loss_and_gradients() {
         assert_eq!(loss, full_loss);
         for (path, gradient) in &ours {
             if path == "encoder.embeddings.word" {
-                let row = |&id: &u32| full[path][id as usize * config.hidden..][..config.hidden].to_vec();
+                let row = |&id: &u32| full[path][id as usize * config.embedding..][..config.embedding].to_vec();
                 assert_eq!(*gradient, compact.rows().iter().flat_map(row).collect::<Vec<_>>());
             } else {
                 assert_eq!(gradient, &full[path], "{path}");
@@ -255,7 +266,7 @@ fn a_missing_shard_is_named() {
     let from = references().join("small-sharded");
     let index = "model.safetensors.index.json";
     std::fs::copy(from.join(index), folder.path().join(index)).unwrap();
-    let error = frostline_model::Checkpoint::open(&folder.path().join(index), frostline_model::Family::Bert);
+    let error = frostline_model::Checkpoint::open(&folder.path().join(index), frostline_model::Family::BERT);
     let message = error.err().unwrap().to_string();
     assert!(message.contains("model-00001-of-0000"), "{message}");
 }
@@ -281,7 +292,7 @@ fn a_tensor_is_in_the_one_shard_that_the_index_names() {
         changed["weight_map"][name] = value;
         std::fs::write(folder.path().join(index), changed.to_string()).unwrap();
         let opened =
-            frostline_model::Checkpoint::open(&folder.path().join(index), frostline_model::Family::Bert);
+            frostline_model::Checkpoint::open(&folder.path().join(index), frostline_model::Family::BERT);
         opened.err().map(|error| error.to_string())
     };
     assert_eq!(error(shard.clone(), false), None);

@@ -11,7 +11,7 @@ use frostline_model::{
 };
 
 mod common;
-use common::{Packed, ReferenceSentence, apart, open, peer, references, sentences, text};
+use common::{MODELS, Packed, ReferenceSentence, apart, open, peer, references, sentences, text};
 use frostline_testing::{python, shared};
 
 fn tensor_values(tensor: Tensor<Flex, 2>) -> Vec<f32> {
@@ -49,7 +49,7 @@ fn export_tagger(
 #[test]
 fn exported_taggers_tag_the_same_in_transformers() {
     let Some(python) = python() else { return };
-    for name in ["distilbert", "bert", "roberta", "xlm-roberta"] {
+    for name in MODELS {
         let original = references().join(name);
         let (config, weights) = open(&original);
         // A head and tags that differ from the folder's; the folder's must not be exported.

@@ -14,7 +14,7 @@ fn a_parameter_is_read_from_pytorch_model_bin() {
         ("module.bert.encoder.layer.0.output.dense.weight", &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
     ]);
     std::fs::write(&path, file).unwrap();
-    let opened = Checkpoint::open(&path, Family::Bert).unwrap();
+    let opened = Checkpoint::open(&path, Family::BERT).unwrap();
     assert_eq!(opened.values("encoder.embeddings.norm.gamma", &[2]).unwrap(), [1.0, 2.0]);
     assert_eq!(opened.values("encoder.embeddings.token_type", &[2, 2]).unwrap(), [3.0, 4.0, 5.0, 6.0]);
     assert_eq!(opened.rows("encoder.embeddings.token_type", [2, 2], &[1]).unwrap(), [5.0, 6.0]);
@@ -34,6 +34,6 @@ fn a_file_that_would_run_code_is_refused() {
     let path = folder.path().join("pytorch_model.bin");
     let entries: [(&str, &[u8]); 1] = [("a/data.pkl", b"\x80\x02cposix\nsystem\n(X\x02\x00\x00\x00lstR.")];
     std::fs::write(&path, frostline_testing::stored_zip(&entries)).unwrap();
-    let error = Checkpoint::open(&path, Family::Bert).err().expect("refused").to_string();
+    let error = Checkpoint::open(&path, Family::BERT).err().expect("refused").to_string();
     assert!(error.contains("it calls `posix.system`") && error.contains("Nothing was run"), "{error}");
 }

@@ -134,7 +134,7 @@ impl Spelled {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderFacts {
-    /// The family: `distilbert`, `bert` or `roberta`.
+    /// The family, such as `distilbert`, `bert`, `roberta` or `modernbert`.
     pub family: String,
     /// Transformer blocks.
     pub blocks: u64,
@@ -152,6 +152,8 @@ impl EncoderFacts {
             "distilbert" => "DistilBERT",
             "bert" => "BERT",
             "roberta" => "RoBERTa",
+            "electra" => "ELECTRA",
+            "modernbert" => "ModernBERT",
             other => other,
         }
     }

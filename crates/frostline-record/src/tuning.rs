@@ -36,8 +36,8 @@ impl Default for AdapterSettings {
     }
 }
 
-/// The linear layers of a block, in its order.
-const MATRICES: [&str; 6] = ["query", "key", "value", "attention_output", "intermediate", "output"];
+/// The linear layers of a block, in its order; only gated feed-forward parts have a `gate`.
+const MATRICES: [&str; 7] = ["query", "key", "value", "attention_output", "intermediate", "gate", "output"];
 
 impl LoraSettings {
     /// Returns the names of the layers that have matrices, in a block's order.
@@ -75,7 +75,7 @@ mod tests {
         let layers =
             |matrices: &str| LoraSettings { matrices: matrices.into(), ..LoraSettings::default() }.layers();
         assert_eq!(layers("value+query").unwrap(), ["query", "value"]);
-        assert_eq!(layers("all").unwrap().len(), 6);
+        assert_eq!(layers("all").unwrap().len(), 7);
         for wrong in ["", "query,value", "query+query", "query+head"] {
             let error = layers(wrong).unwrap_err().to_string();
             assert!(error.contains("lora.matrices") && error.contains("attention_output"), "{error}");

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, anyhow, bail};
 use frostline_assets::{AssetError, DatasetFiles, Format, Origin, Places, read};
 use frostline_conllu::{Checks, Fault, FaultKind, foreign, parse_iob2, parse_labelled, read_strict};
+use frostline_freeze::Blocks;
 use frostline_record::{Cell, Init, Input, Inputs, Settings, sha256};
 
 use crate::fault::{Blame as _, Result};
@@ -45,6 +46,8 @@ pub(crate) struct Encoder {
     pub files: Inputs,
     /// The number of blocks.
     pub blocks: usize,
+    /// The blocks that attend to a window around each subword alone.
+    pub local: Vec<usize>,
     /// SHA-256 of what the config says of the model, see [`meaning`].
     pub config: String,
 }
@@ -133,7 +136,8 @@ fn check_policies(study: &Study, encoders: &BTreeMap<String, Encoder>) -> Result
         let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
         let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
         for (_, stage) in settings.in_stages().plan()? {
-            stage.policy.resolve(encoders[&settings.encoder.name].blocks, &heads).plan()?;
+            let Encoder { blocks, local, .. } = &encoders[&settings.encoder.name];
+            stage.policy.resolve(Blocks::new(*blocks, local.iter().copied()), &heads).plan()?;
         }
     }
     Ok(())
@@ -298,8 +302,9 @@ fn encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<Encoder
     let found = places.encoder(name, weights)?;
     let path = &found.sources["config"].path;
     let config = serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: not JSON"))?;
-    let (blocks, config) = (blocks(path, &config)?, meaning(config));
-    Ok(Encoder { origin: found.origin, files: inputs_of(found.sources), blocks, config })
+    let blocks = blocks(path, &config)?;
+    let (local, config) = (local_blocks(&config, blocks), meaning(config));
+    Ok(Encoder { origin: found.origin, files: inputs_of(found.sources), blocks, local, config })
 }
 
 /// Keys of a config that describe where a model comes from or what was made of it, and not what it computes.
@@ -338,6 +343,21 @@ fn blocks(path: &str, config: &serde_json::Value) -> anyhow::Result<usize> {
             )
         })
         .flatten()
+}
+
+/// The blocks of a config that attend to a window alone: as it lists them, or all but every so many.
+fn local_blocks(config: &serde_json::Value, blocks: usize) -> Vec<usize> {
+    if let Some(types) = config.get("layer_types").and_then(|types| types.as_array()) {
+        let is_local = |block: &usize| types.get(*block).is_some_and(|kind| *kind == "sliding_attention");
+        return (0..blocks).filter(is_local).collect();
+    }
+    let period = config.get("global_attn_every_n_layers").map(|period| period.as_u64());
+    // A window without a period has the period that `transformers` assumes.
+    let period = period.or_else(|| config.get("local_attention").map(|_| Some(3)));
+    match period.flatten() {
+        Some(period @ 2..) => (0..blocks).filter(|block| !(*block as u64).is_multiple_of(period)).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn inputs_of(sources: frostline_assets::Sources) -> Inputs {

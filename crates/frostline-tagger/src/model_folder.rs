@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use frostline_align::{AlignOptions, Aligner};
-use frostline_model::{Checkpoint, EncoderConfig, Family, HeadKind, HeadShape, ParameterSource as _};
+use frostline_model::{Checkpoint, EncoderConfig, HeadKind, HeadShape, ParameterSource as _};
 use frostline_record::{FolderError, Record, read_record};
 use serde::Deserialize;
 
@@ -143,16 +143,14 @@ impl ModelFolder {
     /// Returns the head that `transformers` builds for the class that the config names.
     fn head_kind(&self) -> HeadKind {
         let named = |end: &str| self.architectures.iter().any(|class| class.ends_with(end));
-        let bert = self.config.family == Family::Bert;
-        // Without a known class the presence of the layer decides, but not for BERT, whose files may
+        let family = self.config.family;
+        // Without a known class the presence of the layer decides, but not for a family whose files may
         // contain a pooler that the head does not use.
         let of_sentences = named("ForSequenceClassification")
-            || (!named("ForTokenClassification") && !bert && self.weights.has("head.dense.weight"));
-        match (of_sentences, self.config.family) {
-            (false, _) => HeadKind::Linear,
-            (true, Family::DistilBert) => HeadKind::DistilBert,
-            (true, Family::Bert | Family::Roberta) => HeadKind::Pooler,
-        }
+            || (!named("ForTokenClassification")
+                && !family.has_pooler()
+                && self.weights.has("head.dense.weight"));
+        family.sentence_head().filter(|_| of_sentences).unwrap_or(HeadKind::Linear)
     }
 
     /// Returns an aligner with its tokenizer, whose ids all have a row in the word table.

@@ -27,17 +27,16 @@ pub(crate) fn scoring(encoder: &EncoderConfig, settings: &Settings) -> Pass {
 /// The encoder's dropout sites of one step, in the groups in which dropout `acts`.
 pub(crate) fn encoder_dropout(step: Stream, encoder: &EncoderConfig, acts: &dyn Fn(Group) -> bool) -> Pass {
     let inside = |group, number, rate| if acts(group) { site(step, number, rate) } else { Dropout::OFF };
-    let output_rate = encoder.attention_output_dropout();
     let block = |block: usize| {
         let (group, first) = (Group::Block(block), 2 + 3 * block as u64);
         BlockDropout {
             attention: inside(group, first, encoder.attention_dropout),
-            attention_output: inside(group, first + 1, output_rate),
+            attention_output: inside(group, first + 1, encoder.attention_output_dropout),
             output: inside(group, first + 2, encoder.dropout),
         }
     };
     Pass {
-        embeddings: inside(Group::Embeddings, 0, encoder.dropout),
+        embeddings: inside(Group::Embeddings, 0, encoder.embedding_dropout),
         blocks: (0..encoder.depth).map(block).collect(),
         ..Pass::plain(0)
     }

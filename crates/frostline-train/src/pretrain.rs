@@ -4,7 +4,7 @@
 use burn::module::{AutodiffModule, Module, Param};
 use burn::optim::GradientsParams;
 use burn::prelude::*;
-use frostline_kernels::{Dropout, Index, Kernels, Pack, Precision, Train};
+use frostline_kernels::{Index, Kernels, Pack, Precision, Train};
 use frostline_model::{
     Encoder, EncoderConfig, Linear, ModelError, Norm, PackedInput, ParameterSource, RandomInit, Vocabulary,
 };
@@ -18,7 +18,7 @@ use crate::{LrSchedule, Optimizer, TrainError, pass};
 pub struct MaskedLm<B: Backend> {
     /// The encoder.
     pub encoder: Encoder<B>,
-    /// \[H, H\]
+    /// \[H, E\]
     pub transform: Linear<B>,
     /// After the transform.
     pub norm: Norm<B>,
@@ -84,8 +84,7 @@ pub fn pretrain<B: Train>(
             let rows = batch.input.label_rows();
             let x = B::k_gather(model.encoder.forward(encoder, &batch.input, &pass), &rows.rows);
             let x = B::k_gelu(model.transform.forward(x, Precision::F32));
-            let affine = [model.norm.gamma.val(), model.norm.beta.val()];
-            let x = B::k_drop_add_norm(x, None, affine, encoder.norm_eps, Dropout::OFF, &rows.identities);
+            let x = model.norm.forward(x, encoder.norm_eps, &rows.identities);
             let words = model.encoder.embeddings.word.val().transpose();
             let logits = B::k_linear(x, words, model.bias.val(), Precision::F32);
             let loss = B::k_cross_entropy(logits, &batch.labels).div_scalar(batch.labels.len() as f64);
@@ -111,21 +110,21 @@ fn build<B: Kernels>(
     device: &B::Device,
 ) -> Result<MaskedLm<B>, ModelError> {
     let draw = RandomInit::new(seed, encoder.initializer_range);
-    let h = encoder.hidden;
+    let [h, e] = [encoder.hidden, encoder.embedding];
     let vector = |path: &str, n: usize| -> Result<Param<Tensor<B, 1>>, ModelError> {
         let values = draw.values(path, &[n])?;
         Ok(Param::from_tensor(Tensor::from_data(TensorData::new(values, [n]), device)))
     };
     let weight =
-        Tensor::from_data(TensorData::new(draw.values("mlm.transform.weight", &[h, h])?, [h, h]), device);
+        Tensor::from_data(TensorData::new(draw.values("mlm.transform.weight", &[h, e])?, [h, e]), device);
     Ok(MaskedLm {
         encoder: Encoder::build(encoder, &Vocabulary::full(encoder.vocabulary), [&draw, &draw], device)?,
         transform: Linear {
             weight: Param::from_tensor(weight),
-            bias: vector("mlm.transform.bias", h)?,
+            bias: Some(vector("mlm.transform.bias", e)?),
             lora: None,
         },
-        norm: Norm { gamma: vector("mlm.norm.gamma", h)?, beta: vector("mlm.norm.beta", h)? },
+        norm: Norm { gamma: vector("mlm.norm.gamma", e)?, beta: Some(vector("mlm.norm.beta", e)?) },
         bias: vector("mlm.bias", encoder.vocabulary)?,
     })
 }

@@ -11,7 +11,8 @@ use frostline_model::{
 use frostline_train::{Finished, Run, RunEvent, Settings, evaluate, features, train};
 
 use common::{
-    B, Setting, as_they_are, bert, distilbert, draw, model, of, roberta, setting, settings, with_extras,
+    B, Setting, as_they_are, bert, distilbert, draw, electra, model, modernbert, of, roberta, setting, settings,
+    with_extras,
 };
 
 /// A run under a policy with what it adds: the model before, and what came of it.
@@ -29,7 +30,7 @@ fn learn(encoder: EncoderConfig, policy: &str, settings: &Settings) -> (Setting,
 
 #[test]
 fn exactly_what_a_way_names_moves_and_holds_state() {
-    for encoder in [distilbert(), bert(), roberta()] {
+    for encoder in [distilbert(), bert(), roberta(), electra(), modernbert()] {
         for name in [
             "none+lora",
             "first-1+lora",
@@ -106,10 +107,16 @@ fn a_mix_starts_as_the_mean_of_all_outputs() {
 /// A merged model without extras computes what the model with matrices does.
 #[test]
 fn merging_changes_nothing_that_is_computed() {
-    let (with, _, finished) = learn(bert(), "first-1+lora", &settings(as_they_are));
+    for encoder in [bert(), modernbert()] {
+        merged_computes_the_same(&encoder);
+    }
+}
+
+fn merged_computes_the_same(encoder: &EncoderConfig) {
+    let (with, _, finished) = learn(encoder.clone(), "first-1+lora", &settings(as_they_are));
     let mut plain = with.encoder.clone();
     plain.extras = Extras::default();
-    let without = Setting { encoder: plain.clone(), ..setting(bert(), true) };
+    let without = Setting { encoder: plain.clone(), ..setting(encoder.clone(), true) };
     let parameters = merged(&snapshot(&finished.model), &with.encoder);
     assert!(parameters.keys().all(|path| !path.contains("lora")));
     let moved = replace(model(&without), &parameters).unwrap();

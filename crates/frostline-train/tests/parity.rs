@@ -18,7 +18,20 @@ use frostline_train::{Dataset, Example, LrSchedule, Optimizer, Run, RunEvent, Se
 type B = Autodiff<Flex>;
 
 const STEPS: u32 = 50;
-const MODELS: [&str; 4] = ["distilbert", "bert", "roberta", "xlm-roberta"];
+const MODELS: [&str; 12] = [
+    "distilbert",
+    "bert",
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "electra",
+    "modernbert",
+    "nomic_bert",
+    "gte",
+    "distilbert-relu",
+    "bert-gelu_new",
+    "roberta-silu",
+];
 const POLICIES: [&str; 5] = ["none", "all", "first-4", "alternating", "first-4+embeddings"];
 
 #[derive(serde::Deserialize)]
@@ -120,7 +133,7 @@ fn a_run_has_pytorchs_losses() {
             let finished = train(&run, start.clone(), None, &mut |_: RunEvent<'_>| ()).unwrap();
             let ours: Vec<f64> = finished.losses.iter().map(|point| point.loss_nats).collect();
             compare(&format!("{name}, {policy}, whole"), &ours, &reference.losses[policy].whole);
-            assert!(ours[49] < ours[0] - 0.1, "{name}, {policy}: nothing was learned");
+            assert!(ours[49] < ours[0] - 0.05, "{name}, {policy}: nothing was learned");
         }
     }
 }

@@ -112,7 +112,7 @@ fn weights(weights: &Checkpoint) {
 /// `model.safetensors`.
 pub(crate) fn safetensors(data: &[u8]) {
     let path = file("model.safetensors", data);
-    for family in [Family::DistilBert, Family::Roberta] {
+    for family in [Family::DISTILBERT, Family::ROBERTA] {
         if let Ok(checkpoint) = Checkpoint::open(&path, family) {
             weights(&checkpoint);
         }
@@ -122,7 +122,7 @@ pub(crate) fn safetensors(data: &[u8]) {
 /// `model.safetensors.index.json`, with shards that do not exist: no file outside the folder is opened.
 pub(crate) fn index(data: &[u8]) {
     let path = file("model.safetensors.index.json", data);
-    if let Ok(checkpoint) = Checkpoint::open(&path, Family::Bert) {
+    if let Ok(checkpoint) = Checkpoint::open(&path, Family::BERT) {
         weights(&checkpoint);
     }
 }
@@ -141,7 +141,7 @@ pub(crate) fn shards(data: &[u8]) {
             let _ = fs::write(folder.join(name), shard(header));
         }
     }
-    for family in [Family::DistilBert, Family::Roberta] {
+    for family in [Family::DISTILBERT, Family::ROBERTA] {
         let Ok(checkpoint) = Checkpoint::open(&index, family) else { continue };
         for (tensor, file) in input["index"]["weight_map"].as_object().into_iter().flatten() {
             let file = file.as_str().expect("a name");

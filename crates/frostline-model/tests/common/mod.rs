@@ -10,6 +10,22 @@ use frostline_model::{Checkpoint, EncoderConfig, PackedInput};
 use safetensors::SafeTensors;
 use serde::Deserialize;
 
+/// The committed taggers.
+pub const MODELS: [&str; 12] = [
+    "distilbert",
+    "bert",
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "electra",
+    "modernbert",
+    "nomic_bert",
+    "gte",
+    "distilbert-relu",
+    "bert-gelu_new",
+    "roberta-silu",
+];
+
 /// A sentence of `sentences.json`.
 #[derive(Clone, Deserialize)]
 pub struct ReferenceSentence {

@@ -3,16 +3,18 @@
 
     pip install torch transformers safetensors     # made with torch 2.15, transformers 5.23, on the CPU
     python3 make.py                                # writes everything beside itself
-    python3 make.py roberta xlm-roberta            # some of distilbert, bert, roberta, xlm-roberta, small
+    python3 make.py roberta xlm-roberta            # some of the models below, or small
 
 Weights are drawn at random, wide enough that attention, GELU and every bias matter. All references
 are computed in double precision from the f32 weights, over padded batches with an attention mask, as
 `transformers` does it; they are exact values, so that the tests' tolerances are all ours.
 
-    distilbert/, bert/, roberta/, xlm-roberta/
+    distilbert/, bert/, roberta/, xlm-roberta/, camembert/, electra/, modernbert/, nomic_bert/, gte/,
+    bert-gelu_new/, distilbert-relu/, roberta-silu/
                             token classifiers with tokenizer, as `save_pretrained` leaves them
     sentences.json          the sentences: words, subword ids, speaking positions, labels
-    sentences-NAME.json     the same words in the subwords of roberta and xlm-roberta
+    sentences-NAME.json     the same words in the subwords of models with another tokenizer; modernbert has one more
+                            sentence, longer than a block of queries
     NAME.safetensors        logits over speaking positions; the gradient of every parameter
     NAME.json               the loss; losses of 50 training steps under every policy
     small-*/                models of one block in f16, in bf16, in shards without prefix
@@ -23,6 +25,7 @@ import pathlib
 import random
 import shutil
 import sys
+import tempfile
 
 import torch
 import transformers
@@ -33,6 +36,11 @@ HERE = pathlib.Path(__file__).parent
 TAGS = ["ADJ", "ADV", "DET", "NOUN", "VERB"]
 STEPS, PEAK, CHUNK = 50, 5e-3, 5
 DEPTH = 6
+SEEDS = {"distilbert": 10, "bert": 11, "roberta": 19, "xlm-roberta": 13, "camembert": 14, "electra": 15, "modernbert": 16}
+# Steps at the usual rate amplify rounding in an encoder without norms after its residuals.
+PEAKS = {"modernbert": 1e-3, "nomic_bert": 1e-3, "gte": 1e-3}
+SEEDS |= {"nomic_bert": 30, "gte": 27}
+SEEDS |= {"distilbert-relu": 17, "bert-gelu_new": 21, "roberta-silu": 20}
 POLICIES = {
     "none": ((), False),
     "all": (range(DEPTH), False),
@@ -106,12 +114,12 @@ def save_files(folder, tokenizer, kind):
     return transformers.AutoTokenizer.from_pretrained(folder, add_prefix_space=True)
 
 
-def sentences(words, tokenizer):
+def sentences(words, tokenizer, more=()):
     """Fixed sentences of 1 to 24 words; a word's tag follows from its stem and suffix, mostly."""
     draw = random.Random(3)
     stems, suffixes = words[5:-4], ["", "", "", "s", "ing", "ly", "ed"]
     out = []
-    for length in (7, 1, 12, 3, 24, 5, 9, 2, 14, 6, 4, 11, 8, 3, 10, 6):
+    for length in (7, 1, 12, 3, 24, 5, 9, 2, 14, 6, 4, 11, 8, 3, 10, 6, *more):
         forms, labels = [], []
         for _ in range(length):
             stem, suffix = draw.randrange(len(stems)), draw.choice(suffixes)
@@ -124,12 +132,17 @@ def sentences(words, tokenizer):
     return out
 
 
+def is_norm(name):
+    """Whether a parameter is a norm's: of these, and of biases, Trainer decays none."""
+    return any(part.lower().endswith("norm") for part in name.split("."))
+
+
 def draw_weights(model, seed):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator)
-            norm = "layer_norm" in name.lower() or "layernorm" in name.lower()
+            norm = is_norm(name)
             if norm and name.endswith("weight"):
                 parameter.copy_(1 + 0.2 * noise)
             elif name.endswith("bias"):
@@ -148,11 +161,23 @@ def configs(words, depth):
     distil = {"dim": 12, "n_layers": depth, "n_heads": 2, "hidden_dim": 20, "sinusoidal_pos_embds": False}
     behind = shared | bert | {"max_position_embeddings": 66, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
     behind |= {"type_vocab_size": 1, "layer_norm_eps": 1e-5}
+    modern = behind | {"max_position_embeddings": 200, "num_attention_heads": 2, "local_attention": 8}
+    modern |= {"cls_token_id": 0, "sep_token_id": 2}
+    for key in ("type_vocab_size", "layer_norm_eps"):
+        modern.pop(key)
     return {
         "distilbert": transformers.DistilBertConfig(**shared, **distil),
+        "distilbert-relu": transformers.DistilBertConfig(**shared, **distil, activation="relu"),
         "bert": transformers.BertConfig(**shared, **bert, layer_norm_eps=1e-5),
+        "bert-gelu_new": transformers.BertConfig(**shared, **bert, layer_norm_eps=1e-5, hidden_act="gelu_new"),
         "roberta": transformers.RobertaConfig(**behind),
+        "roberta-silu": transformers.RobertaConfig(**behind, hidden_act="silu"),
         "xlm-roberta": transformers.XLMRobertaConfig(**behind),
+        "camembert": transformers.CamembertConfig(**behind),
+        "electra": transformers.ElectraConfig(**shared, **bert, embedding_size=10, layer_norm_eps=1e-5),
+        "modernbert": transformers.ModernBertConfig(**modern),
+        "nomic_bert": transformers.NomicBertConfig(**shared, **bert | {"num_attention_heads": 2}, layer_norm_eps=1e-5),
+        "gte": transformers.GteConfig(**behind | {"num_attention_heads": 2}),
     }
 
 
@@ -180,8 +205,18 @@ def once(folder, batch, dtype=torch.float64):
     out.loss.backward()
     speaking = [out.logits[row, s["speaking"]] for row, s in enumerate(batch)]
     tensors = {"logits": torch.cat(speaking).detach()}
-    tensors |= {f"gradient.{name}": p.grad for name, p in model.named_parameters()}
+    tensors |= {f"gradient.{name}": gradient for name, gradient in named_as_on_disk(model).items()}
     return {name: t.float().contiguous() for name, t in tensors.items()}, out.loss.item()
+
+
+def named_as_on_disk(model):
+    """The gradients under the names of files, where some families join or rename tensors."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.grad)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        return load_file(f"{folder}/model.safetensors")
 
 
 def rounding(exact, rounded):
@@ -192,7 +227,7 @@ def rounding(exact, rounded):
     return max(share(name).item() for name in gradients)
 
 
-def train(folder, batches, policy, dtype=torch.float64):
+def train(folder, batches, policy, peak, dtype=torch.float64):
     """The study's protocol with dropout 0: AdamW, linear decay, clipping at 1."""
     blocks, embeddings = POLICIES[policy]
     model = load(folder, dtype)
@@ -201,15 +236,17 @@ def train(folder, batches, policy, dtype=torch.float64):
             module.p = 0.0
     model.eval()  # attention reads its dropout rate from `training`
     for name, parameter in model.named_parameters():
-        frozen = any(f".layer.{block}." in name for block in blocks)
-        parameter.requires_grad_(not (frozen or (embeddings and ".embeddings." in name)))
-    plain = lambda name: name.endswith("bias") or "layernorm" in name.lower() or "layer_norm" in name.lower()
+        frozen = any(f".layer.{block}." in name or f".layers.{block}." in name for block in blocks)
+        # The norm after the last block freezes with it.
+        frozen |= "final_norm" in name and DEPTH - 1 in blocks
+        parameter.requires_grad_(not (frozen or (embeddings and ".embeddings" in name)))
+    plain = lambda name: name.endswith("bias") or is_norm(name)
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     groups = [
         {"params": [p for name, p in named if not plain(name)], "weight_decay": 0.01},
         {"params": [p for name, p in named if plain(name)], "weight_decay": 0.0},
     ]
-    optimizer = torch.optim.AdamW(groups, lr=PEAK, betas=(0.9, 0.999), eps=1e-8)
+    optimizer = torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.999), eps=1e-8)
     schedule = transformers.get_linear_schedule_with_warmup(optimizer, 0, STEPS)
     losses = []
     for step in range(STEPS):
@@ -249,27 +286,33 @@ def tagger(name, seed, words):
     folder = HERE / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    save = {"roberta": save_roberta, "xlm-roberta": save_xlm_roberta}.get(name, save_tokenizer)
+    kind = "unigram" if name in ("xlm-roberta", "camembert", "gte") else "bytes" if "roberta" in name or name == "modernbert" else ""
+    save = {"bytes": save_roberta, "unigram": save_xlm_roberta}.get(kind, save_tokenizer)
     tokenizer = save(folder, words)
     config = configs(tokenizer.get_vocab(), DEPTH)[name]
     model = transformers.AutoModelForTokenClassification.from_config(config)
     draw_weights(model, seed).save_pretrained(folder)
-    data = sentences(words, tokenizer)
+    data = sentences(words, tokenizer, more=(70,) if name == "modernbert" else ())
     tensors, loss = once(folder, data)
     save_file(tensors, HERE / f"{name}.safetensors")
     # From some weights rounding alone leads elsewhere; they would make no reference.
     apart = rounding(tensors, once(folder, data, torch.float32)[0])
     assert apart < 1e-5, f"{name}: f32 gradients are {apart:.1e} away; give other weights"
     batches = [data[i : i + CHUNK] for i in range(0, len(data), CHUNK)]
-    training = {p: {"batches": train(folder, batches, p), "whole": train(folder, [data], p)} for p in POLICIES}
+    peak = PEAKS.get(name, PEAK)
+    run = lambda policy, dtype: {
+        "batches": train(folder, batches, policy, peak, dtype),
+        "whole": train(folder, [data], policy, peak, dtype),
+    }
+    training = {policy: run(policy, torch.float64) for policy in POLICIES}
     for policy, runs in training.items():
-        again = {"batches": train(folder, batches, policy, torch.float32), "whole": train(folder, [data], policy, torch.float32)}
+        again = run(policy, torch.float32)
         apart = max(abs(a - b) for kind in runs for a, b in zip(again[kind], runs[kind]))
         print(f"{name} {policy}: {runs['batches'][0]:.3f} to {runs['batches'][-1]:.3f}; f32 is within {apart:.1e}")
         assert apart < 1e-4, f"{name}: f32 losses are {apart:.1e} away; give other weights"
-    reference = {"loss": loss, "lr": PEAK, "batch": CHUNK, "losses": training}
+    reference = {"loss": loss, "lr": peak, "batch": CHUNK, "losses": training}
     (HERE / f"{name}.json").write_text(json.dumps(reference, indent=1) + "\n")
-    own = f"-{name}" if "roberta" in name else ""
+    own = f"-{name}" if kind else ""
     (HERE / f"sentences{own}.json").write_text("[\n" + ",\n".join(json.dumps(s) for s in data) + "\n]\n")
 
 
@@ -277,11 +320,11 @@ def main(asked):
     torch.manual_seed(0)
     torch.set_num_threads(1)
     words = vocabulary()
-    for name, seed in {"distilbert": 10, "bert": 11, "roberta": 19, "xlm-roberta": 13}.items():
+    for name, seed in SEEDS.items():
         if name in asked:
             tagger(name, seed, words)
     if "small" in asked:
         small(words, json.loads((HERE / "sentences.json").read_text())[:4])
 
 
-main(sys.argv[1:] or ["distilbert", "bert", "roberta", "xlm-roberta", "small"])
+main(sys.argv[1:] or [*SEEDS, "small"])

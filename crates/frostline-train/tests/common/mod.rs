@@ -45,6 +45,22 @@ pub fn roberta() -> EncoderConfig {
     EncoderConfig::parse(text, "test").unwrap()
 }
 
+/// Tables narrower than the blocks.
+pub fn electra() -> EncoderConfig {
+    let text = r#"{"model_type": "electra", "vocab_size": 16, "hidden_size": 16, "num_hidden_layers": 3,
+        "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 32, "type_vocab_size": 2,
+        "embedding_size": 12, "hidden_act": "gelu_new"}"#;
+    EncoderConfig::parse(text, "test").unwrap()
+}
+
+/// Rotary positions, norms before the layers, gates, and windows narrower than the sentences.
+pub fn modernbert() -> EncoderConfig {
+    let text = r#"{"model_type": "modernbert", "vocab_size": 16, "hidden_size": 16, "num_hidden_layers": 3,
+        "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 32, "local_attention": 4,
+        "attention_dropout": 0.1, "embedding_dropout": 0.1, "mlp_dropout": 0.1}"#;
+    EncoderConfig::parse(text, "test").unwrap()
+}
+
 pub fn sentences(seed: u64, count: usize) -> Vec<TaggedSentence<'static>> {
     let stream = Stream::new(seed, "sentences");
     (0..count as u64)

@@ -225,7 +225,7 @@ impl StepArgs {
         }
         let policy = self
             .policy
-            .resolve(encoder.depth, &["head"])
+            .resolve(frostline_cell::blocks::encoder_blocks(&encoder), &["head"])
             .map_err(|error| Stop::Arguments(error.to_string()))?;
         if policy.freezes_all() {
             let reason = "freezes everything, so there is no step to time; leave the head, as head-only does";

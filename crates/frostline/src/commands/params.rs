@@ -252,7 +252,7 @@ impl Params {
         let outlook = |policy: &Policy| {
             let name = policy.to_string();
             let policy = policy
-                .resolve(config.depth, &names)
+                .resolve(frostline_cell::blocks::encoder_blocks(&config), &names)
                 .map_err(|error| Stop::Arguments(format!("{error}{}", self.about_heads(policy))))?;
             let added = extras(&settings, &[&policy], config.depth)?;
             let config = EncoderConfig { extras: added, ..config.clone() };

@@ -1,0 +1,11 @@
+//! An encoder's blocks as policies see them.
+
+use frostline_freeze::Blocks;
+use frostline_model::{EncoderConfig, LayerKind};
+
+/// Returns how many blocks an encoder has, and which of them attend to a window alone.
+#[must_use]
+pub fn encoder_blocks(encoder: &EncoderConfig) -> Blocks {
+    let is_local = |block: &usize| encoder.architecture.layer(*block) == LayerKind::Local;
+    Blocks::new(encoder.depth, (0..encoder.depth).filter(is_local))
+}

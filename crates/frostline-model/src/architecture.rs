@@ -1,0 +1,167 @@
+//! The form of an encoder: what its parts are, apart from their sizes.
+//!
+//! The encoder, its parameters' names, the cost model and the export read this description; none of them knows a family.
+
+use frostline_kernels::{Activation, AttentionForm, Rotary};
+
+use crate::EncoderConfig;
+
+/// What an encoder is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Architecture {
+    /// Whether the embeddings add a row of a table of positions.
+    pub learned_positions: bool,
+    /// The place of a block's norms.
+    pub norms: NormPlace,
+    /// Whether the first block has a norm before attention, if norms come before.
+    pub first_norm: bool,
+    /// Whether norms add a bias.
+    pub norm_bias: bool,
+    /// Whether the linear layers of attention add a bias.
+    pub attention_bias: bool,
+    /// Whether the first layer of the feed-forward part and the gate add a bias.
+    pub inner_bias: bool,
+    /// Whether the last layer of the feed-forward part adds a bias.
+    pub output_bias: bool,
+    /// The function between the layers of the feed-forward part.
+    pub activation: Activation,
+    /// Whether the activation is multiplied by a second layer of the same input.
+    pub gated: bool,
+    /// The bases of rotary positions, if queries and keys are rotated.
+    pub rotary: Option<RotaryBases>,
+    /// The distance up to which a subword attends to others in a local block.
+    pub window: usize,
+    /// The kind of each block.
+    pub layers: Vec<LayerKind>,
+    /// The head for words.
+    pub word_head: WordHead,
+}
+
+/// The place of a block's norms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormPlace {
+    /// After the residual is added, as in BERT.
+    After,
+    /// Before attention and before the feed-forward part; a last norm follows the last block.
+    Before,
+}
+
+/// What a block attends to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayerKind {
+    /// The whole sentence.
+    Global,
+    /// A window around each subword.
+    Local,
+}
+
+/// The bases of rotary positions in both kinds of blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RotaryBases {
+    /// In global blocks.
+    pub global: f64,
+    /// In local blocks.
+    pub local: f64,
+}
+
+/// The head that a family puts on its encoder to label words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordHead {
+    /// A classifier alone.
+    Classifier,
+    /// A linear layer, an activation, a norm and a classifier.
+    Transform {
+        /// The function after the linear layer.
+        activation: Activation,
+        /// Whether the linear layer adds a bias.
+        bias: bool,
+    },
+}
+
+impl Architecture {
+    /// Returns the form of BERT: learned positions, norms with biases after the residuals, and attention to the whole sentence.
+    #[must_use]
+    pub fn bert(activation: Activation) -> Self {
+        Self {
+            learned_positions: true,
+            norms: NormPlace::After,
+            first_norm: true,
+            norm_bias: true,
+            attention_bias: true,
+            inner_bias: true,
+            output_bias: true,
+            activation,
+            gated: false,
+            rotary: None,
+            window: 0,
+            layers: Vec::new(),
+            word_head: WordHead::Classifier,
+        }
+    }
+
+    /// Returns the kind of a block; blocks that are not listed are global.
+    #[must_use]
+    pub fn layer(&self, block: usize) -> LayerKind {
+        self.layers.get(block).copied().unwrap_or(LayerKind::Global)
+    }
+
+    /// Returns whether a norm follows the last block.
+    #[must_use]
+    pub fn has_final_norm(&self) -> bool {
+        self.norms == NormPlace::Before
+    }
+
+    /// Returns whether a block has a norm before attention or after it.
+    #[must_use]
+    pub const fn has_attention_norm(&self, block: usize) -> bool {
+        block > 0 || self.first_norm
+    }
+
+    /// Returns whether no linear layer of a block and no norm has a bias.
+    #[must_use]
+    pub const fn has_no_bias(&self) -> bool {
+        !self.norm_bias && !self.attention_bias && !self.inner_bias && !self.output_bias
+    }
+}
+
+/// The forms of attention of an encoder, with the rotations computed once for each base.
+pub(crate) struct AttentionForms<'a> {
+    config: &'a EncoderConfig,
+    rotations: Vec<(f64, Rotary)>,
+}
+
+impl<'a> AttentionForms<'a> {
+    /// Computes the rotations of an encoder.
+    pub fn new(config: &'a EncoderConfig) -> Self {
+        let mut forms = Self { config, rotations: Vec::new() };
+        for block in 0..config.depth {
+            if let Some(base) = forms.base(block)
+                && !forms.rotations.iter().any(|(known, _)| *known == base)
+            {
+                let channels = config.hidden / config.heads;
+                forms.rotations.push((base, Rotary::new(base, channels, config.positions)));
+            }
+        }
+        forms
+    }
+
+    /// Returns the base of the rotations in a block.
+    fn base(&self, block: usize) -> Option<f64> {
+        let architecture = &self.config.architecture;
+        architecture.rotary.map(|bases| match architecture.layer(block) {
+            LayerKind::Global => bases.global,
+            LayerKind::Local => bases.local,
+        })
+    }
+
+    /// Returns the form of attention in a block.
+    pub fn of_block(&self, block: usize) -> AttentionForm {
+        let architecture = &self.config.architecture;
+        let rotary = self.base(block).and_then(|base| {
+            let found = self.rotations.iter().find(|(known, _)| *known == base);
+            found.map(|(_, rotary)| rotary.clone())
+        });
+        let window = (architecture.layer(block) == LayerKind::Local).then_some(architecture.window);
+        AttentionForm { heads: self.config.heads, rotary, window }
+    }
+}
