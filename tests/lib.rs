@@ -3,7 +3,7 @@
 
 mod world;
 
-pub use world::{Ended, World, grows, start};
+pub use world::{Ended, World, file_grows, start_captured};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub const FAKE_CODE: &str = "fa4e0000fa4e0000";
 /// The behaviour of the fake runner in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Deed {
+pub enum CellDeed {
     /// The cell ends well.
     Finish,
     /// The cell ends well, and computes a constant prefix before its first step.
@@ -40,7 +40,7 @@ pub enum Deed {
 
 /// Returns the children of a process, as Linux lists them; none on other systems.
 #[must_use]
-pub fn children(parent: &std::process::Child) -> Vec<i32> {
+pub fn child_processes(parent: &std::process::Child) -> Vec<i32> {
     let parent = parent.id().to_string();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let child = |entry: std::fs::DirEntry| {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use frostline_record::{Record, Sweep, read_record};
 use tempfile::TempDir;
 
-use crate::Deed;
+use crate::CellDeed;
 
 const PLAN: &str = r#"schema = 4
 name = "small"
@@ -59,59 +59,59 @@ impl World {
             xtask: xtask.into(),
             runner: runner.into(),
         };
-        world.write("plan.toml", PLAN);
+        world.write_file("plan.toml", PLAN);
         for bank in ["UD_Small-EN", "UD_Small-PCM"] {
             for split in ["train", "dev", "test"] {
                 let name = format!("data/{bank}/x-ud-{split}.conllu");
-                world.write(&name, &SENTENCE.replace("s1", &format!("{bank}-{split}")));
+                world.write_file(&name, &SENTENCE.replace("s1", &format!("{bank}-{split}")));
             }
         }
-        world.write("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 6}"#);
-        world.write("models/tiny/tokenizer.json", "{}");
-        world.write("models/tiny/model.safetensors", "weights");
+        world.write_file("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 6}"#);
+        world.write_file("models/tiny/tokenizer.json", "{}");
+        world.write_file("models/tiny/model.safetensors", "weights");
         world
     }
 
     /// Returns a path in this world.
     #[must_use]
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub fn path_of(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Writes a file of this world.
-    pub fn write(&self, name: &str, text: &str) {
-        let path = self.path(name);
+    pub fn write_file(&self, name: &str, text: &str) {
+        let path = self.path_of(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder");
         std::fs::write(path, text).expect("the file");
     }
 
     /// Sets the behaviour of the fake runner in the cells with these titles.
-    pub fn script(&self, deeds: &[(&str, Deed)]) {
+    pub fn set_script(&self, deeds: &[(&str, CellDeed)]) {
         let deeds: BTreeMap<_, _> = deeds.iter().copied().collect();
-        self.write("script.json", &serde_json::to_string(&deeds).expect("plain data"));
+        self.write_file("script.json", &serde_json::to_string(&deeds).expect("plain data"));
     }
 
     /// `cargo xtask ARGUMENTS` in this world.
     #[must_use]
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub fn xtask_command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.xtask);
         command
             .args(arguments)
             .current_dir(self.folder.path())
-            .env("FROSTLINE_CACHE", self.path("cache"))
-            .env("FAKE_SCRIPT", self.path("script.json"))
+            .env("FROSTLINE_CACHE", self.path_of("cache"))
+            .env("FAKE_SCRIPT", self.path_of("script.json"))
             .env("TMPDIR", self.folder.path())
             .env_remove("RUST_BACKTRACE")
             .stdin(Stdio::null());
-        if !self.path("script.json").exists() {
-            self.script(&[]);
+        if !self.path_of("script.json").exists() {
+            self.set_script(&[]);
         }
         command
     }
 
     /// `cargo xtask sweep` with this world's plan, data, encoder and runner, into `out`.
     #[must_use]
-    pub fn sweep(&self, arguments: &[&str]) -> Command {
+    pub fn sweep_command(&self, arguments: &[&str]) -> Command {
         let runner = self.runner.display().to_string();
         let fixed = ["sweep", "--plan", "plan.toml", "--data", "data", "--models", "models"];
         let mut all = fixed.to_vec();
@@ -126,22 +126,22 @@ impl World {
             }
         }
         all.extend(arguments);
-        self.command(&all)
+        self.xtask_command(&all)
     }
 
     /// `cargo xtask work` on `out`, with this world's runner.
     #[must_use]
-    pub fn work(&self, arguments: &[&str]) -> Command {
+    pub fn work_command(&self, arguments: &[&str]) -> Command {
         let runner = self.runner.display().to_string();
         let mut all = vec!["work", "out", "--threads", "1", "--runner", &runner];
         all.extend(arguments);
-        self.command(&all)
+        self.xtask_command(&all)
     }
 
     /// Returns all records in `out`, by cell title.
     #[must_use]
-    pub fn records(&self) -> BTreeMap<String, Record> {
-        let Ok(folders) = std::fs::read_dir(self.path("out/cells")) else {
+    pub fn records_by_title(&self) -> BTreeMap<String, Record> {
+        let Ok(folders) = std::fs::read_dir(self.path_of("out/cells")) else {
             return BTreeMap::new();
         };
         folders
@@ -153,17 +153,17 @@ impl World {
 
     /// Returns the folder in `out` of the cell with this title.
     #[must_use]
-    pub fn cell(&self, title: &str) -> PathBuf {
-        let sweep = Sweep::read(&self.path("out")).expect("a sweep");
+    pub fn cell_folder(&self, title: &str) -> PathBuf {
+        let sweep = Sweep::read(&self.path_of("out")).expect("a sweep");
         let cell = sweep.cells.iter().find(|cell| cell.title() == title);
-        Sweep::cell_folder(&self.path("out"), cell.expect("a cell of this title"))
+        Sweep::cell_folder(&self.path_of("out"), cell.expect("a cell of this title"))
     }
 
     /// Waits until a condition holds.
     ///
     /// # Panics
     /// If it does not hold within a minute.
-    pub fn wait(&self, what: &str, holds: impl Fn() -> bool) {
+    pub fn wait_until(&self, what: &str, holds: impl Fn() -> bool) {
         let started = Instant::now();
         while !holds() {
             assert!(started.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
@@ -175,7 +175,7 @@ impl World {
 impl Ended {
     /// Runs a command to its end.
     #[must_use]
-    pub fn of(command: &mut Command) -> Self {
+    pub fn run_to_end(command: &mut Command) -> Self {
         let output = command.output().expect("the command starts");
         Self {
             code: output.status.code(),
@@ -186,7 +186,7 @@ impl Ended {
 
     /// Waits for a started command, whose output is captured.
     #[must_use]
-    pub fn wait(child: Child) -> Self {
+    pub fn wait_for_child(child: Child) -> Self {
         let output = child.wait_with_output().expect("it ends");
         Self {
             code: output.status.code(),
@@ -198,13 +198,13 @@ impl Ended {
 
 /// Starts a command with its output captured.
 #[must_use]
-pub fn start(command: &mut Command) -> Child {
+pub fn start_captured(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts")
 }
 
 /// Returns whether a file grows.
 #[must_use]
-pub fn grows(path: &Path) -> bool {
+pub fn file_grows(path: &Path) -> bool {
     let size = || std::fs::metadata(path).map_or(0, |about| about.len());
     let before = size();
     std::thread::sleep(Duration::from_millis(100));

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    xtask::run(std::env::args_os())
+    xtask::run_command(std::env::args_os())
 }

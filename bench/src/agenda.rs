@@ -7,11 +7,11 @@ use std::path::Path;
 
 use anyhow::anyhow;
 
-use crate::compare::{Comparison, DEFINITIONS, Scale, Setting};
+use crate::compare::{BenchComparison, BenchSetting, DEFINITIONS, FigureScale};
 use crate::pace::Pace;
-use crate::places::Encoder;
+use crate::places::BenchEncoder;
 use crate::suite::Suite;
-use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::fault::{Blame as _, CommandResult};
 
 /// The side that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,20 +22,20 @@ pub(crate) enum Who {
 
 /// One measurement, repeated in every round.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Task {
+pub(crate) struct BenchTask {
     pub who: Who,
     pub suite: Suite,
     /// An index into the list of encoders.
     pub encoder: usize,
-    pub setting: &'static Setting,
+    pub setting: &'static BenchSetting,
     pub policies: &'static [String],
-    pub scale: &'static Scale,
+    pub scale: &'static FigureScale,
 }
 
 /// One row: a comparison for an encoder and policies, and the tasks of both sides.
 #[derive(Debug)]
-pub(crate) struct Line {
-    pub comparison: &'static Comparison,
+pub(crate) struct AgendaLine {
+    pub comparison: &'static BenchComparison,
     pub encoder: usize,
     pub policies: &'static [String],
     /// Indices into [`Agenda::tasks`].
@@ -46,12 +46,12 @@ pub(crate) struct Line {
 /// All rows, and the tasks in the order of one round.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    pub lines: Vec<Line>,
-    pub tasks: Vec<Task>,
+    pub lines: Vec<AgendaLine>,
+    pub tasks: Vec<BenchTask>,
 }
 
-impl Task {
-    fn same(&self, other: &Self) -> bool {
+impl BenchTask {
+    fn measures_same(&self, other: &Self) -> bool {
         self.who == other.who
             && self.suite == other.suite
             && self.encoder == other.encoder
@@ -61,15 +61,15 @@ impl Task {
     }
 
     /// The treebank of a measurement that reads one.
-    pub(crate) fn treebank(&self) -> &'static str {
+    pub(crate) fn treebank_name(&self) -> &'static str {
         self.scale.treebanks.values().next().expect("a scale has a treebank")
     }
 
     /// The words that replace `{name}` in a command, if both sides have it.
-    pub(crate) fn value(
+    pub(crate) fn placeholder_words(
         &self,
         name: &str,
-        encoder: &Encoder,
+        encoder: &BenchEncoder,
         treebank: &Path,
         pace: &Pace,
     ) -> Option<Vec<OsString>> {
@@ -108,20 +108,20 @@ impl Task {
 pub(crate) struct Only<'a> {
     /// Policies by name.
     pub policies: &'a [String],
-    /// Comparisons by [`Comparison::id`].
+    /// Comparisons by [`BenchComparison::id`].
     pub comparisons: &'a [String],
 }
 
 impl Only<'_> {
     /// Checks that each name in these lists occurs in a comparison of the suites.
-    fn check(&self, suites: &[Suite]) -> Result<()> {
+    fn check_names(&self, suites: &[Suite]) -> CommandResult<()> {
         let all = || DEFINITIONS.comparisons.iter().filter(|comparison| suites.contains(&comparison.suite));
         let policies = all().flat_map(|comparison| comparison.policies.iter().flatten());
-        known("policy", self.policies, policies.map(String::as_str).collect())?;
-        known("id", self.comparisons, all().map(|comparison| comparison.id.as_str()).collect())
+        check_known("policy", self.policies, policies.map(String::as_str).collect())?;
+        check_known("id", self.comparisons, all().map(|comparison| comparison.id.as_str()).collect())
     }
 
-    fn takes(&self, comparison: &Comparison) -> bool {
+    fn includes(&self, comparison: &BenchComparison) -> bool {
         self.comparisons.is_empty() || self.comparisons.contains(&comparison.id)
     }
 
@@ -132,11 +132,11 @@ impl Only<'_> {
 }
 
 /// Checks that each name exists.
-fn known(what: &str, names: &[String], there: Vec<&str>) -> Result<()> {
+fn check_known(what: &str, names: &[String], there: Vec<&str>) -> CommandResult<()> {
     let Some(unknown) = names.iter().find(|name| !there.contains(&name.as_str())) else { return Ok(()) };
     let first = (0..there.len()).filter(|&at| !there[..at].contains(&there[at]));
     let there = first.map(|at| there[at]).collect::<Vec<_>>().join(", ");
-    Err(anyhow!("no requested comparison has the {what} `{unknown}`; there are: {there}")).plan()
+    Err(anyhow!("no requested comparison has the {what} `{unknown}`; there are: {there}")).blame_plan()
 }
 
 impl Agenda {
@@ -144,8 +144,8 @@ impl Agenda {
     ///
     /// # Errors
     /// If `only` contains a name that occurs in none of them.
-    pub(crate) fn new(suites: &[Suite], encoders: &[Encoder], only: Only<'_>) -> Result<Self> {
-        only.check(suites)?;
+    pub(crate) fn new(suites: &[Suite], encoders: &[BenchEncoder], only: Only<'_>) -> CommandResult<Self> {
+        only.check_names(suites)?;
         let mut agenda = Self::default();
         for suite in suites {
             // A device's time is limited: all encoders with nothing frozen come before what freezing saves.
@@ -155,7 +155,7 @@ impl Agenda {
             for row in rows.unwrap_or(&[Vec::new()]).iter().filter(|row| only.takes_row(row)) {
                 let only = if row.is_empty() { only } else { Only { policies: row, ..only } };
                 for (place, encoder) in encoders.iter().enumerate() {
-                    agenda.add(*suite, place, encoder, only);
+                    agenda.add_rows(*suite, place, encoder, only);
                 }
             }
         }
@@ -164,18 +164,18 @@ impl Agenda {
                 "no comparison is left of these suites, comparisons, policies and encoders together; ask for \
                  fewer things at once"
             ))
-            .plan();
+            .blame_plan();
         }
         Ok(agenda)
     }
 
-    /// The rows of one suite and encoder, those of one policy side by side.
-    fn add(&mut self, suite: Suite, place: usize, encoder: &Encoder, only: Only<'_>) {
-        let fits = |comparison: &&Comparison| {
+    /// Adds the rows of one suite and encoder; the rows of one policy follow one another.
+    fn add_rows(&mut self, suite: Suite, place: usize, encoder: &BenchEncoder, only: Only<'_>) {
+        let fits = |comparison: &&BenchComparison| {
             let asks = comparison.encoders.is_empty() || comparison.encoders.contains(&encoder.name);
             // A run from random weights learns too little for its accuracy to be meaningful.
             let able = !(suite.is_whole() && encoder.random_init);
-            comparison.suite == suite && asks && only.takes(comparison) && able
+            comparison.suite == suite && asks && only.includes(comparison) && able
         };
         let all = || DEFINITIONS.comparisons.iter().filter(fits);
         let mut seen: Vec<&[String]> = Vec::new();
@@ -184,26 +184,26 @@ impl Agenda {
                 continue;
             }
             seen.push(policies);
-            let of_it = |comparison: &&Comparison| comparison.policies.contains(policies);
+            let of_it = |comparison: &&BenchComparison| comparison.policies.contains(policies);
             for comparison in all().filter(of_it) {
-                let task = |who, setting| Task {
+                let task = |who, setting| BenchTask {
                     who,
                     suite,
                     encoder: place,
                     setting,
                     policies,
-                    scale: comparison.scale(),
+                    scale: comparison.measure_scale(),
                 };
-                let ours = self.task(task(Who::Ours, comparison.ours()));
-                let peer = self.task(task(Who::Peer, comparison.peer()));
-                self.lines.push(Line { comparison, encoder: place, policies, ours, peer });
+                let ours = self.task_index(task(Who::Ours, comparison.our_setting()));
+                let peer = self.task_index(task(Who::Peer, comparison.peer_setting()));
+                self.lines.push(AgendaLine { comparison, encoder: place, policies, ours, peer });
             }
         }
     }
 
     /// The index of a task, which is added if it is new.
-    fn task(&mut self, task: Task) -> usize {
-        self.tasks.iter().position(|known| known.same(&task)).unwrap_or_else(|| {
+    fn task_index(&mut self, task: BenchTask) -> usize {
+        self.tasks.iter().position(|known| known.measures_same(&task)).unwrap_or_else(|| {
             self.tasks.push(task);
             self.tasks.len() - 1
         })
@@ -218,8 +218,8 @@ mod tests {
     use crate::compare;
     use crate::places::tests::encoder;
 
-    fn shown(agenda: &Agenda) -> Vec<String> {
-        let show = |task: &Task| {
+    fn describe_rows(agenda: &Agenda) -> Vec<String> {
+        let show = |task: &BenchTask| {
             let who = if task.who == Who::Ours { "A" } else { "B" };
             format!("{who} {} {} {}", task.encoder, task.policies.join(","), task.setting.id)
         };
@@ -232,7 +232,7 @@ mod tests {
         let only = Only { policies: &policies, ..Only::default() };
         let agenda = Agenda::new(&[Suite::Steps], &[encoder("tiny", true)], only).expect("an agenda");
         assert_eq!(
-            shown(&agenda),
+            describe_rows(&agenda),
             [
                 "A 0 none f32",
                 "B 0 none study",
@@ -248,19 +248,19 @@ mod tests {
 
     #[test]
     fn commands_are_filled_from_their_task() {
-        let encoders = [Encoder { tagger: Some("cell".into()), ..encoder("all-MiniLM-L6-v2", false) }];
+        let encoders = [BenchEncoder { tagger: Some("cell".into()), ..encoder("all-MiniLM-L6-v2", false) }];
         let pace = Pace::of_a_test();
         let shown = |suite, who| {
             let agenda = Agenda::new(&[suite], &encoders, Only::default()).expect("an agenda");
             let task = agenda.tasks.iter().rfind(|task| task.who == who).expect("a task");
             let value = |name: &str| match name {
                 "policy" | "seed" | "device" | "backend" => Some(vec![name.to_uppercase().into()]),
-                name => task.value(name, &encoders[0], Path::new("DATA"), &pace),
+                name => task.placeholder_words(name, &encoders[0], Path::new("DATA"), &pace),
             };
-            let section = suite.section();
+            let section = suite.suite_section();
             let command =
                 if who == Who::Ours { section.ours.as_deref().unwrap_or_default() } else { &section.peer };
-            let words = compare::words(command, &value);
+            let words = compare::command_words(command, &value);
             words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use frostline_args::{backends, minutes};
+use frostline_args::{backend_parser, parse_minutes};
 use frostline_sweep::Backend;
 
 use crate::suite::Suite;
@@ -61,7 +61,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub peer_seeds: Option<u32>,
     /// What our tensors run on
-    #[arg(long, value_parser = backends(), default_value_t = Backend::Flex)]
+    #[arg(long, value_parser = backend_parser(), default_value_t = Backend::Flex)]
     pub backend: Backend,
     /// Use this build of frostline instead of building one
     #[arg(long, value_name = "PATH")]
@@ -93,7 +93,7 @@ Exit codes: 0 done, 1 the device computes something else, that was not seen, or 
 3 environment (device, build).")]
 pub struct DeviceArgs {
     /// The device's backend
-    #[arg(long, value_parser = backends(), default_value_t = Backend::Auto)]
+    #[arg(long, value_parser = backend_parser(), default_value_t = Backend::Auto)]
     pub backend: Backend,
     /// Use this build of frostline, which has that backend and flex, instead of building one
     #[arg(long, value_name = "FILE")]
@@ -108,7 +108,7 @@ pub struct DeviceArgs {
     #[arg(long, value_name = "DIR")]
     pub models: Option<PathBuf>,
     /// The longest time that all of it takes, without the build
-    #[arg(long, value_name = "MINUTES", default_value_t = 10.0, value_parser = minutes)]
+    #[arg(long, value_name = "MINUTES", default_value_t = 10.0, value_parser = parse_minutes)]
     pub limit: f64,
     /// Write the times to docs/benchmarks.json and docs/benchmarks.md
     #[arg(long)]

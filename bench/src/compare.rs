@@ -21,11 +21,11 @@ use crate::suite::Suite;
 pub(crate) struct Definitions {
     /// The encoders that are measured by default.
     pub encoders: Vec<String>,
-    settings: Vec<Setting>,
-    pub comparisons: Vec<Comparison>,
-    bars: Vec<Bar>,
-    measures: BTreeMap<String, Measure>,
-    scales: BTreeMap<String, Scale>,
+    settings: Vec<BenchSetting>,
+    pub comparisons: Vec<BenchComparison>,
+    bars: Vec<ComparisonBar>,
+    measures: BTreeMap<String, FigureKind>,
+    scales: BTreeMap<String, FigureScale>,
     commands: BTreeMap<String, String>,
     suites: BTreeMap<Suite, Section>,
 }
@@ -38,10 +38,10 @@ pub(crate) static DEFINITIONS: LazyLock<Definitions> = LazyLock::new(|| {
 /// The settings of one side.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Setting {
-    /// Its name in tables.
+pub(crate) struct BenchSetting {
+    /// The setting's name in tables.
     pub id: String,
-    /// Its description on the page.
+    /// The setting's description on the page.
     #[serde(default)]
     pub means: String,
     /// Options of our command, or of the peer's script.
@@ -58,7 +58,7 @@ pub(crate) struct Setting {
 /// What one measurement covers.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Scale {
+pub(crate) struct FigureScale {
     /// Treebanks by language.
     pub treebanks: BTreeMap<String, String>,
     /// One run for each.
@@ -78,7 +78,7 @@ pub(crate) struct Scale {
 /// One comparison: it makes a row for each encoder and each entry of `policies`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Comparison {
+pub(crate) struct BenchComparison {
     /// Unique.
     pub id: String,
     /// The section it belongs to.
@@ -96,8 +96,8 @@ pub(crate) struct Comparison {
 /// A figure that both sides report.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Measure {
-    /// Its unit in tables.
+pub(crate) struct FigureKind {
+    /// The figure's unit in tables.
     pub unit: String,
     /// The heading of its table.
     pub title: String,
@@ -116,14 +116,14 @@ pub(crate) struct Section {
     pub ours: Option<String>,
     /// The peer's script with its arguments.
     pub peer: String,
-    /// Its description.
+    /// The section's description.
     pub about: String,
 }
 
 /// What a row should reach.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Bar {
+pub(crate) struct ComparisonBar {
     comparison: String,
     /// The key of the figure that it is about.
     pub measure: String,
@@ -131,7 +131,7 @@ pub(crate) struct Bar {
     policy: Option<String>,
     /// Only this encoder.
     encoder: Option<String>,
-    /// Only where both sides used these instructions.
+    /// Applies only if both sides used these instructions.
     isa: Option<String>,
     /// Whether our own figure is held to the bar, which should be no higher, instead of the ratio, which should be no lower.
     #[serde(default)]
@@ -150,76 +150,76 @@ fn usual_seed() -> Vec<u64> {
     vec![42]
 }
 
-/// Settings that the page describes.
-pub(crate) fn described() -> impl Iterator<Item = &'static Setting> {
+/// Returns the settings that the page describes.
+pub(crate) fn described_settings() -> impl Iterator<Item = &'static BenchSetting> {
     DEFINITIONS.settings.iter().filter(|setting| !setting.means.is_empty())
 }
 
-/// The figure with this key.
-pub(crate) fn measure(key: &str) -> &'static Measure {
+/// Returns the figure with this key.
+pub(crate) fn measure_by_key(key: &str) -> &'static FigureKind {
     &DEFINITIONS.measures[key]
 }
 
-/// The scale with this name.
-pub(crate) fn scale(name: &str) -> &'static Scale {
+/// Returns the scale with this name.
+pub(crate) fn scale_by_name(name: &str) -> &'static FigureScale {
     &DEFINITIONS.scales[name]
 }
 
-fn setting(id: &str) -> &'static Setting {
+fn setting_by_id(id: &str) -> &'static BenchSetting {
     DEFINITIONS.settings.iter().find(|setting| setting.id == id).expect("a test looks all settings up")
 }
 
-impl Comparison {
-    pub(crate) fn ours(&self) -> &'static Setting {
-        setting(&self.ours)
+impl BenchComparison {
+    pub(crate) fn our_setting(&self) -> &'static BenchSetting {
+        setting_by_id(&self.ours)
     }
 
-    pub(crate) fn peer(&self) -> &'static Setting {
-        setting(&self.peer)
+    pub(crate) fn peer_setting(&self) -> &'static BenchSetting {
+        setting_by_id(&self.peer)
     }
 
-    pub(crate) fn scale(&self) -> &'static Scale {
-        scale(&self.scale)
+    pub(crate) fn measure_scale(&self) -> &'static FigureScale {
+        scale_by_name(&self.scale)
     }
 }
 
 impl Suite {
-    /// Its section in the file.
-    pub(crate) fn section(self) -> &'static Section {
+    /// Returns the suite's section in the file.
+    pub(crate) fn suite_section(self) -> &'static Section {
         &DEFINITIONS.suites[&self]
     }
 
     /// The keys of the figures of its tables.
-    pub(crate) fn measures(self) -> impl Iterator<Item = &'static str> {
-        self.section().measures.iter().map(String::as_str)
+    pub(crate) fn measure_keys(self) -> impl Iterator<Item = &'static str> {
+        self.suite_section().measures.iter().map(String::as_str)
     }
 }
 
-impl Measure {
-    /// How many times better we are: less time or memory, more speed.
+impl FigureKind {
+    /// Returns how many times better Frostline is: less time or memory, more speed.
     pub(crate) fn ratio(&self, ours: f64, peer: f64) -> f64 {
         if self.more_is_better { ours / peer } else { peer / ours }
     }
 }
 
 /// The words of a command; each `{NAME}` is replaced by the words of `value`, or else of the file's `commands`.
-pub(crate) fn words(command: &str, value: &impl Fn(&str) -> Option<Vec<OsString>>) -> Vec<OsString> {
+pub(crate) fn command_words(command: &str, value: &impl Fn(&str) -> Option<Vec<OsString>>) -> Vec<OsString> {
     let word = |word: &'_ str| match word.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
         None => vec![word.into()],
-        Some(name) => value(name).unwrap_or_else(|| words(&DEFINITIONS.commands[name], value)),
+        Some(name) => value(name).unwrap_or_else(|| command_words(&DEFINITIONS.commands[name], value)),
     };
     command.split_whitespace().flat_map(word).collect()
 }
 
-impl Bar {
-    /// Both figures, as tables show them.
-    pub(crate) fn shown(&self) -> String {
-        let unit = if self.own { format!(" {}", measure(&self.measure).unit) } else { "x".into() };
+impl ComparisonBar {
+    /// Returns both figures, as tables show them.
+    pub(crate) fn format_bar(&self) -> String {
+        let unit = if self.own { format!(" {}", measure_by_key(&self.measure).unit) } else { "x".into() };
         format!("{}{unit}, {}{unit}", self.must, self.aim.unwrap_or(self.must))
     }
 
-    /// What the medians of our figure and of the ratio reach; nothing where the one that counts is missing.
-    pub(crate) fn verdict(&self, ours: Option<f64>, ratio: Option<f64>) -> &'static str {
+    /// Returns what the medians of our figure and of the ratio reach; empty if the one that counts is missing.
+    pub(crate) fn bar_verdict(&self, ours: Option<f64>, ratio: Option<f64>) -> &'static str {
         let reaches = |bar: f64| {
             if self.own { ours.map(|ours| ours <= bar) } else { ratio.map(|ratio| ratio >= bar) }
         };
@@ -239,9 +239,9 @@ pub(crate) fn bar_of(
     policy: &str,
     encoder: &str,
     isa: &str,
-) -> Option<&'static Bar> {
+) -> Option<&'static ComparisonBar> {
     let only = |named: &Option<String>, value: &str| named.as_ref().is_none_or(|named| named == value);
-    let fits = |bar: &&Bar| {
+    let fits = |bar: &&ComparisonBar| {
         bar.comparison == comparison
             && bar.measure == measure
             && only(&bar.policy, policy)
@@ -260,15 +260,15 @@ mod tests {
     fn what_the_file_names_is_in_it() {
         let all = &DEFINITIONS.comparisons;
         for (at, comparison) in all.iter().enumerate() {
-            let _ = (comparison.ours(), comparison.peer(), comparison.scale());
+            let _ = (comparison.our_setting(), comparison.peer_setting(), comparison.measure_scale());
             assert!(!all[..at].iter().any(|before| before.id == comparison.id), "{}", comparison.id);
         }
         for suite in Suite::value_variants() {
-            assert!(suite.measures().all(|key| !measure(key).title.is_empty()));
+            assert!(suite.measure_keys().all(|key| !measure_by_key(key).title.is_empty()));
         }
         for bar in &DEFINITIONS.bars {
             let comparison = all.iter().find(|comparison| comparison.id == bar.comparison).expect("its rows");
-            assert!(comparison.suite.measures().any(|key| key == bar.measure), "{bar:?}");
+            assert!(comparison.suite.measure_keys().any(|key| key == bar.measure), "{bar:?}");
             let of_policy = |row: &Vec<String>| {
                 bar.policy.as_ref().is_none_or(|policy| row == std::slice::from_ref(policy))
             };
@@ -280,8 +280,8 @@ mod tests {
 
     #[test]
     fn a_ratio_above_one_is_always_our_gain() {
-        assert_eq!(measure("step_ms_mean").ratio(100.0, 400.0), 4.0);
-        assert_eq!(measure("parse_mb_per_s").ratio(400.0, 100.0), 4.0);
+        assert_eq!(measure_by_key("step_ms_mean").ratio(100.0, 400.0), 4.0);
+        assert_eq!(measure_by_key("parse_mb_per_s").ratio(400.0, 100.0), 4.0);
     }
 
     #[test]
@@ -299,13 +299,15 @@ mod tests {
     #[test]
     fn a_bar_holds_a_ratio_or_our_own_figure() {
         let ratio = bar_of("f32-study", "step_ms_mean", "all", "", "").expect("a bar");
-        assert_eq!(ratio.shown(), "4x, 8x");
-        let verdicts = [Some(8.0), Some(4.0), Some(3.9), None].map(|found| ratio.verdict(Some(1.0), found));
+        assert_eq!(ratio.format_bar(), "4x, 8x");
+        let verdicts =
+            [Some(8.0), Some(4.0), Some(3.9), None].map(|found| ratio.bar_verdict(Some(1.0), found));
         assert_eq!(verdicts, ["aim reached", "reached", "SHORT", ""]);
         let own = bar_of("start-f32-study", "start_s", "", "all-MiniLM-L6-v2", "").expect("a bar");
-        let own = Bar { aim: Some(0.25), ..own.clone() };
-        assert_eq!(own.shown(), "0.5 s, 0.25 s");
-        let verdicts = [Some(0.25), Some(0.5), Some(0.51), None].map(|found| own.verdict(found, Some(9.0)));
+        let own = ComparisonBar { aim: Some(0.25), ..own.clone() };
+        assert_eq!(own.format_bar(), "0.5 s, 0.25 s");
+        let verdicts =
+            [Some(0.25), Some(0.5), Some(0.51), None].map(|found| own.bar_verdict(found, Some(9.0)));
         assert_eq!(verdicts, ["aim reached", "reached", "SHORT", ""]);
     }
 }

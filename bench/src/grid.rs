@@ -4,14 +4,14 @@ use console::measure_text_width;
 
 /// A table.
 #[derive(Debug)]
-pub(crate) struct Grid {
+pub(crate) struct TextGrid {
     head: Vec<String>,
     /// Whether each column contains numbers and is aligned to the right.
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
-impl Grid {
+impl TextGrid {
     /// An empty table; a heading that ends in `>` marks a column of numbers.
     pub(crate) fn new<'a>(head: impl IntoIterator<Item = &'a str>) -> Self {
         let head: Vec<&str> = head.into_iter().collect();
@@ -21,7 +21,7 @@ impl Grid {
     }
 
     /// Adds a row, one text for each column.
-    pub(crate) fn push(&mut self, row: Vec<String>) {
+    pub(crate) fn push_row(&mut self, row: Vec<String>) {
         debug_assert_eq!(row.len(), self.head.len());
         self.rows.push(row);
     }
@@ -32,7 +32,7 @@ impl Grid {
     }
 
     /// The table in Markdown, for a page.
-    pub(crate) fn markdown(&self) -> String {
+    pub(crate) fn render_markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let rule = self.right.iter().map(|right| if *right { "---:" } else { "---" });
         let mut text = line(&self.head);
@@ -44,7 +44,7 @@ impl Grid {
     }
 
     /// The table in plain text, for a terminal.
-    pub(crate) fn plain(&self) -> String {
+    pub(crate) fn render_plain(&self) -> String {
         let lines = || std::iter::once(&self.head).chain(&self.rows);
         let width = |column: usize| lines().map(|row| measure_text_width(&row[column])).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
@@ -68,10 +68,10 @@ mod tests {
 
     #[test]
     fn both_ways_to_write_it() {
-        let mut grid = Grid::new(["frozen", "ms>"]);
-        grid.push(vec!["none".into(), "184".into()]);
-        grid.push(vec!["first-4".into(), "96.1".into()]);
-        insta::assert_snapshot!(format!("{}\n{}", grid.markdown(), grid.plain()), @r"
+        let mut grid = TextGrid::new(["frozen", "ms>"]);
+        grid.push_row(vec!["none".into(), "184".into()]);
+        grid.push_row(vec!["first-4".into(), "96.1".into()]);
+        insta::assert_snapshot!(format!("{}\n{}", grid.render_markdown(), grid.render_plain()), @r"
         | frozen | ms |
         |---|---:|
         | none | 184 |

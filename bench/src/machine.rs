@@ -5,22 +5,22 @@
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::stored::Machine;
+use crate::stored::MachineInfo;
 
-/// The system's load: runnable threads, on average over a minute; 0 if the system does not report it.
-pub(crate) fn load() -> f64 {
-    let load = read("/proc/loadavg");
+/// Returns the system's load: runnable threads, on average over a minute; 0 if the system does not report it.
+pub(crate) fn system_load() -> f64 {
+    let load = read_or_empty("/proc/loadavg");
     load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0)
 }
 
-/// A description of the machine: what can be found without running other programs, the processor's name as
+/// Returns a description of the machine: what can be found without running other programs, the processor's name as
 /// reported by the runner, and the load before anything was started. Unknown items are empty.
-pub(crate) fn describe(cpu: &str, load_before: f64) -> Machine {
-    let kernel = read("/proc/sys/kernel/osrelease");
-    Machine {
+pub(crate) fn describe_machine(cpu: &str, load_before: f64) -> MachineInfo {
+    let kernel = read_or_empty("/proc/sys/kernel/osrelease");
+    MachineInfo {
         cpu: cpu.into(),
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
-        memory_mib: after(&read("/proc/meminfo"), "MemTotal")
+        memory_mib: value_after(&read_or_empty("/proc/meminfo"), "MemTotal")
             .and_then(|size| size.trim_end_matches("kB").trim().parse::<u64>().ok())
             .map_or(0, |kib| kib / 1024),
         system: format!("{} {}", std::env::consts::OS, kernel.trim()).trim().to_string(),
@@ -28,25 +28,25 @@ pub(crate) fn describe(cpu: &str, load_before: f64) -> Machine {
     }
 }
 
-fn read(path: &str) -> String {
+fn read_or_empty(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The value behind the first `key:` of a text.
-fn after(text: &str, key: &str) -> Option<String> {
+/// Returns the value behind the first `key:` of a text.
+fn value_after(text: &str, key: &str) -> Option<String> {
     let (_, value) =
         text.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == key)?;
     Some(value.trim().to_string())
 }
 
-/// The present time in UTC, as in `2026-03-09T14-05-59Z`, which can be sorted and used as a file's name.
-pub(crate) fn now() -> String {
+/// Returns the present time in UTC, as in `2026-03-09T14-05-59Z`, which can be sorted and used as a file's name.
+pub(crate) fn utc_timestamp() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    written(since.as_secs())
+    format_utc(since.as_secs())
 }
 
 /// The Gregorian calendar from seconds since 1970, by counting years and months.
-fn written(seconds: u64) -> String {
+fn format_utc(seconds: u64) -> String {
     let leap = |year: u64| (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400);
     let (mut year, mut day) = (1970, seconds / 86_400);
     while day >= 365 + u64::from(leap(year)) {
@@ -69,17 +69,17 @@ mod tests {
 
     #[test]
     fn dates() {
-        assert_eq!(written(0), "1970-01-01T00-00-00Z");
-        assert_eq!(written(951_782_399), "2000-02-28T23-59-59Z");
-        assert_eq!(written(951_782_400), "2000-02-29T00-00-00Z");
-        assert_eq!(written(951_868_800), "2000-03-01T00-00-00Z");
-        assert_eq!(written(1_000_000_000), "2001-09-09T01-46-40Z");
+        assert_eq!(format_utc(0), "1970-01-01T00-00-00Z");
+        assert_eq!(format_utc(951_782_399), "2000-02-28T23-59-59Z");
+        assert_eq!(format_utc(951_782_400), "2000-02-29T00-00-00Z");
+        assert_eq!(format_utc(951_868_800), "2000-03-01T00-00-00Z");
+        assert_eq!(format_utc(1_000_000_000), "2001-09-09T01-46-40Z");
     }
 
     #[test]
     fn values_behind_keys() {
         let text = "MemTotal:  24683776 kB\nMemFree: 1 kB: or so\nMemFree: 2 kB\n";
-        assert_eq!(after(text, "MemFree").as_deref(), Some("1 kB: or so"));
-        assert_eq!(after(text, "Buffers"), None);
+        assert_eq!(value_after(text, "MemFree").as_deref(), Some("1 kB: or so"));
+        assert_eq!(value_after(text, "Buffers"), None);
     }
 }

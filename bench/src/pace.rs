@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::limit::Limit;
+use crate::time_limit::TimeLimit;
 
 /// How much is measured, the same for both sides.
 #[derive(Debug)]
@@ -20,11 +20,11 @@ pub(crate) struct Pace {
     /// How many of a sweep's seeds the peer runs; its times count for all of them.
     pub peer_seeds: usize,
     /// When all of it has to end.
-    pub limit: Limit,
+    pub limit: TimeLimit,
 }
 
 /// The threads of each side by default: all cores.
-pub(crate) fn cores() -> u32 {
+pub(crate) fn all_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn cores() -> u32 {
 impl Pace {
     /// Two steps, once.
     pub(crate) fn of_a_test() -> Self {
-        let (root, limit) = (PathBuf::new(), Limit::default());
+        let (root, limit) = (PathBuf::new(), TimeLimit::default());
         Self { root, rounds: 1, steps: 2, warmup: 1, batch: 16, threads: 1, isa: None, peer_seeds: 1, limit }
     }
 }

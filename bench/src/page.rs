@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use crate::compare::described;
-use crate::spread::figure;
-use crate::stored::{Measured, Processor, Run};
+use crate::compare::described_settings;
+use crate::spread::format_figure;
+use crate::stored::{BenchRun, ProcessorKind, StoredMeasurements};
 use crate::suite::Suite;
-use crate::tables::{letter, peak, tables};
+use crate::tables::{best_gemm, processor_letter, render_tables};
 
 /// Known advantages of either side.
 const BIAS: &str = include_str!("bias.md");
 
-/// The whole page.
-pub(crate) fn render(measured: &Measured) -> String {
+/// Renders the whole page.
+pub(crate) fn render_page(measured: &StoredMeasurements) -> String {
     let mut page = String::from(
         "# Benchmarks\n\n\
          Frostline and a peer, run in turns on the same data and machine. The peer is the study's protocol on\n\
@@ -22,23 +22,23 @@ pub(crate) fn render(measured: &Measured) -> String {
          A ratio above 1 is our gain: the peer's time or memory over ours, our speed over the peer's. *Bar, aim*\n\
          is what the project set out to reach; SHORT marks what falls below the bar.\n",
     );
-    processors(&mut page, measured);
+    list_processors(&mut page, measured);
     let mut suite: Option<Suite> = None;
-    for table in tables(measured) {
+    for table in render_tables(measured) {
         if suite != Some(table.suite) {
             page.truncate(page.trim_end().len());
-            let section = table.suite.section();
+            let section = table.suite.suite_section();
             let _ = write!(page, "\n\n## {}\n\n{}\n", section.title, section.about);
             if table.suite.is_whole() {
                 page.push_str(SPANS);
             }
             suite = Some(table.suite);
         }
-        let _ = write!(page, "\n### {}\n\n{}", table.title, table.grid.markdown());
+        let _ = write!(page, "\n### {}\n\n{}", table.title, table.grid.render_markdown());
     }
     page.truncate(page.trim_end().len());
     page.push_str("\n\n## Settings\n\n");
-    for setting in described() {
+    for setting in described_settings() {
         let flags = setting.flags.join(" ");
         let flags = if flags.is_empty() { String::new() } else { format!(" (`{flags}`)") };
         let _ = writeln!(page, "- `{}`{flags}: {}", setting.id, setting.means);
@@ -56,31 +56,31 @@ pub(crate) fn render(measured: &Measured) -> String {
     page
 }
 
-/// The machines of the tables, each with its letter: times are compared on one of them.
-fn processors(page: &mut String, measured: &Measured) {
+/// Lists the machines of the tables, each with its letter: times are compared on one of them.
+fn list_processors(page: &mut String, measured: &StoredMeasurements) {
     if measured.runs.is_empty() {
         return;
     }
     page.push_str("\nCompare only rows of one machine. A row's run is described in *How to repeat*.\n\n");
     page.push_str("| machine | processor | cores | instructions | GEMM peak f32, Gflop/s | bf16 |\n|---|---|---:|---|---:|---:|\n");
-    for (place, processor) in measured.processors().into_iter().enumerate() {
-        let runs = || measured.runs.values().filter(|run| run.processor() == processor);
+    for (place, processor) in measured.run_processors().into_iter().enumerate() {
+        let runs = || measured.runs.values().filter(|run| run.processor_kind() == processor);
         let best = |precision| {
-            let peaks = runs().filter_map(|run| peak(run, precision));
-            peaks.reduce(f64::max).map_or_else(|| "–".to_string(), figure)
+            let peaks = runs().filter_map(|run| best_gemm(run, precision));
+            peaks.reduce(f64::max).map_or_else(|| "–".to_string(), format_figure)
         };
-        let Processor { cpu, cores, isa } = processor;
+        let ProcessorKind { cpu, cores, isa } = processor;
         let _ = writeln!(
             page,
             "| {} | {cpu} | {cores} | {isa} | {} | {} |",
-            letter(place),
+            processor_letter(place),
             best("f32"),
             best("bf16")
         );
     }
 }
 
-/// Where the parts of a sweep's time are from.
+/// The sources of the parts of a sweep's time.
 const SPANS: &str = "\n*Where our time went* adds up the spans of `frostline sweep --trace`; *else* is what lies between them. Most\n\
      of an update is made during the next step ([why](protocol.md#training)), whose passes include it.\n";
 
@@ -88,7 +88,7 @@ const SPANS: &str = "\n*Where our time went* adds up the spans of `frostline swe
 const NOT_RUN: &str = "<!-- not run: needs the peers, and takes minutes to hours -->";
 
 /// A run: its command, its machine and what took part.
-fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
+fn describe_run(page: &mut String, number: usize, key: &str, run: &BenchRun) {
     let words = |words: &std::collections::BTreeMap<String, String>| {
         let pairs: Vec<String> = words
             .iter()
@@ -100,7 +100,9 @@ fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
     let peaks: Vec<String> = run
         .gemm_gflops
         .keys()
-        .filter_map(|precision| Some(format!("{precision} {} Gflop/s", figure(peak(run, precision)?))))
+        .filter_map(|precision| {
+            Some(format!("{precision} {} Gflop/s", format_figure(best_gemm(run, precision)?)))
+        })
         .collect();
     let machine = &run.machine;
     let _ = write!(
@@ -114,10 +116,10 @@ fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
         run.command,
         machine.cpu,
         machine.cores,
-        frostline_sweep::units::grouped(machine.memory_mib),
+        frostline_sweep::units::group_thousands(machine.memory_mib),
         machine.system,
         machine.load_before,
-        frostline_sweep::units::counted(run.rounds as usize, "round"),
+        frostline_sweep::units::count_noun(run.rounds as usize, "round"),
         run.steps,
         run.warmup,
         if run.batch == 0 { "16 or 64".into() } else { run.batch.to_string() },
@@ -136,47 +138,50 @@ fn describe_run(page: &mut String, number: usize, key: &str, run: &Run) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits;
-    use crate::stored::tests::{measured, row, side};
+    use crate::machine_limits;
+    use crate::stored::tests::{measured_on_test_machine, side_with_steps, steps_row};
     use crate::trace;
     use frostline_sweep::Backend;
 
     #[test]
     fn a_page_from_made_up_measurements() {
-        let mut short = row("2026-01-02T03-04-05Z", "all", &[100.0, 110.0], &[330.0, 330.0]);
+        let mut short = steps_row("2026-01-02T03-04-05Z", "all", &[100.0, 110.0], &[330.0, 330.0]);
         short.ours.rounds.pop();
-        let mut alone = row("2026-01-03T03-04-05Z", "first-4", &[60.0], &[]);
+        let mut alone = steps_row("2026-01-03T03-04-05Z", "first-4", &[60.0], &[]);
         alone.encoder = "distilbert-base-multilingual-cased".into();
         alone.random_init = true;
         for round in &mut alone.ours.rounds {
-            round.extend(limits::tests::profiled(137.5).figures());
+            round.extend(machine_limits::tests::profiled_step(137.5).named_figures());
         }
-        let mut run = row("2026-01-02T03-04-05Z", "none", &[], &[]);
+        let mut run = steps_row("2026-01-02T03-04-05Z", "none", &[], &[]);
         (run.suite, run.comparison) = (Suite::Runs, "run-f32-study".into());
-        (run.ours, run.peer) = (side("f32", &[1.0]), side("study", &[1.0]));
+        (run.ours, run.peer) = (side_with_steps("f32", &[1.0]), side_with_steps("study", &[1.0]));
         for (side, wall_s, accuracy) in [(&mut run.ours, 62.5, 0.9471), (&mut run.peer, 400.0, 0.9486)] {
             side.rounds[0].extend([("wall_s".to_string(), wall_s), ("accuracy".into(), accuracy)]);
         }
-        run.ours.rounds[0].extend(trace::parts(&[], 62.5));
-        let mut all = measured(
+        run.ours.rounds[0].extend(trace::part_seconds(&[], 62.5));
+        let mut all = measured_on_test_machine(
             "2026-01-02T03-04-05Z",
-            vec![row("2026-01-02T03-04-05Z", "none", &[90.0, 100.0, 104.0], &[800.0, 780.0, 850.0]), short],
+            vec![
+                steps_row("2026-01-02T03-04-05Z", "none", &[90.0, 100.0, 104.0], &[800.0, 780.0, 850.0]),
+                short,
+            ],
         );
-        all.update(measured("2026-01-03T03-04-05Z", vec![alone]));
+        all.merge_new(measured_on_test_machine("2026-01-03T03-04-05Z", vec![alone]));
         all.rows.push(run);
-        insta::assert_snapshot!(render(&all));
+        insta::assert_snapshot!(render_page(&all));
     }
 
     #[test]
     fn a_device_has_its_checks_and_bars_of_its_own() {
         let page = |backend| {
-            let mut steps = row("2026-01-02T03-04-05Z", "none", &[10.0], &[12.0]);
+            let mut steps = steps_row("2026-01-02T03-04-05Z", "none", &[10.0], &[12.0]);
             (steps.suite, steps.comparison, steps.backend) = (Suite::Device, "device-64-f32".into(), backend);
-            let mut all = measured("2026-01-02T03-04-05Z", vec![steps]);
+            let mut all = measured_on_test_machine("2026-01-02T03-04-05Z", vec![steps]);
             let run = all.runs.values_mut().next().expect("its run");
             (run.batch, run.backend) = (0, backend.to_string());
             run.checks = vec!["Conformance: 58 of 58 agree with a processor".into()];
-            render(&all)
+            render_page(&all)
         };
         let on_gpu = page(Backend::Cuda);
         for part in ["; 16 or 64 sentences per step;", "\n- Conformance: 58 of 58 agree with a processor\n\n"]
@@ -190,14 +195,15 @@ mod tests {
     #[test]
     fn the_page_is_what_its_measurements_render_to() {
         let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-        let measured = Measured::read(&docs.join("benchmarks.json")).expect("the measurements");
+        let measured =
+            StoredMeasurements::read_file(&docs.join("benchmarks.json")).expect("the measurements");
         let page = std::fs::read_to_string(docs.join("benchmarks.md")).expect("the page");
-        assert!(render(&measured) == page, "run `cargo xtask bench --render`");
+        assert!(render_page(&measured) == page, "run `cargo xtask bench --render`");
     }
 
     #[test]
     fn nothing_measured_is_a_page_too() {
-        let page = render(&Measured::default());
+        let page = render_page(&StoredMeasurements::default());
         assert!(page.contains("## Bias") && !page.contains("## Training steps"), "{page}");
     }
 }

@@ -6,22 +6,22 @@ use std::time::Instant;
 
 use anyhow::anyhow;
 
-use crate::agenda::Task;
-use crate::compare::words;
+use crate::agenda::BenchTask;
+use crate::compare::command_words;
 use crate::pace::Pace;
-use crate::places::Encoder;
-use crate::process::{Answer, Refusal, answer, last_lines};
-use crate::stored::Figures;
+use crate::places::BenchEncoder;
+use crate::process::{ProcessAnswer, Refusal, last_lines, run_for_answer};
+use crate::stored::SideFigures;
 use crate::suite::Suite;
 use frostline_sweep::Backend;
-use frostline_sweep::fault::{Blame as _, Result, environment};
+use frostline_sweep::fault::{Blame as _, CommandResult, environment_fault};
 use frostline_sweep::note;
-use frostline_sweep::units::clock;
+use frostline_sweep::units::format_clock;
 
 /// What the scripts import.
 const NEEDS: &str = "import accelerate, conllu, torch, transformers";
 
-/// Prints the GPU that PyTorch computes on; `cpu` where it finds none. It calls AMD's GPUs `cuda`, too.
+/// Prints the GPU that PyTorch computes on; `cpu` if it finds none. It calls AMD's GPUs `cuda`, too.
 const GPU: &str = "import torch\n\
                    mps = torch.backends.mps.is_available()\n\
                    print('cuda' if torch.cuda.is_available() else 'mps' if mps else 'cpu')";
@@ -35,7 +35,7 @@ const AVX2: &[(&str, &str)] =
 pub(crate) struct Peer<'a> {
     python: PathBuf,
     pace: &'a Pace,
-    /// What PyTorch calls the device: `cuda` or `mps` where our side runs on a GPU, else `cpu`.
+    /// PyTorch's name for the device: `cuda` or `mps` if our side runs on a GPU, else `cpu`.
     device: &'static str,
     /// Variables that hold it to the instruction set of our side.
     held_to: &'static [(&'static str, &'static str)],
@@ -43,7 +43,7 @@ pub(crate) struct Peer<'a> {
 
 impl<'a> Peer<'a> {
     /// Checks that this Python has the packages that the scripts need.
-    pub(crate) fn new(python: &Path, pace: &'a Pace) -> Result<Self> {
+    pub(crate) fn new(python: &Path, pace: &'a Pace) -> CommandResult<Self> {
         let shown = python.display();
         let output = Command::new(python).args(["-c", NEEDS]).stdin(Stdio::null()).output();
         let output = output
@@ -52,9 +52,9 @@ impl<'a> Peer<'a> {
                     "{shown}: no Python can be started there ({error}); give --python the interpreter of an environment as in tests/peers/README.md, or omit it"
                 )
             })
-            .environment()?;
+            .blame_environment()?;
         if !output.status.success() {
-            return environment(format!(
+            return environment_fault(format!(
                 "{shown}: it lacks packages that the peers need ({}); tests/peers/README.md says how to install them",
                 last_lines(&output.stderr)
             ));
@@ -63,7 +63,7 @@ impl<'a> Peer<'a> {
             None => &[],
             Some("avx2") => AVX2,
             Some(isa) => {
-                return environment(format!(
+                return environment_fault(format!(
                     "FROSTLINE_ISA is `{isa}`, and PyTorch can be held to `avx2` alone; unset it, or omit --python"
                 ));
             }
@@ -71,24 +71,24 @@ impl<'a> Peer<'a> {
         Ok(Self { python: python.into(), pace, device: "cpu", held_to })
     }
 
-    /// The peer on the same kind of device as our side on this backend.
+    /// Returns the peer on the same kind of device as our side on this backend.
     ///
     /// # Errors
     /// If ours runs on a GPU and PyTorch finds none: a GPU is not compared with a processor.
-    pub(crate) fn beside(self, backend: Backend) -> Result<Self> {
+    pub(crate) fn on_same_device(self, backend: Backend) -> CommandResult<Self> {
         let asked = std::env::var("FROSTLINE_DEVICE").unwrap_or_default();
-        let device = if on_gpu(backend, &asked) { self.gpu(backend)? } else { "cpu" };
+        let device = if on_gpu(backend, &asked) { self.torch_gpu(backend)? } else { "cpu" };
         Ok(Self { device, ..self })
     }
 
-    /// What PyTorch calls the GPU that it finds.
-    fn gpu(&self, backend: Backend) -> Result<&'static str> {
+    /// Returns PyTorch's name for the GPU that it finds.
+    fn torch_gpu(&self, backend: Backend) -> CommandResult<&'static str> {
         let answer =
-            Command::new(&self.python).args(["-c", GPU]).stdin(Stdio::null()).output().environment()?;
+            Command::new(&self.python).args(["-c", GPU]).stdin(Stdio::null()).output().blame_environment()?;
         match String::from_utf8_lossy(&answer.stdout).trim() {
             "cuda" => Ok("cuda"),
             "mps" if backend != Backend::Cuda => Ok("mps"),
-            _ => environment(format!(
+            _ => environment_fault(format!(
                 "{}: its PyTorch finds no GPU for the peer of the backend {backend}; install a PyTorch for this GPU, or \
                  omit --python",
                 self.python.display()
@@ -97,19 +97,24 @@ impl<'a> Peer<'a> {
     }
 
     /// Runs a task once. A sweep is one process for each of its cells.
-    pub(crate) fn measure(
+    pub(crate) fn measure_task(
         &self,
-        task: &Task,
-        encoder: &Encoder,
+        task: &BenchTask,
+        encoder: &BenchEncoder,
         treebank: impl Fn(&str) -> PathBuf,
-    ) -> std::result::Result<Answer, Refusal> {
+    ) -> std::result::Result<ProcessAnswer, Refusal> {
         if !task.suite.is_whole() {
             let starts = task.suite == Suite::Starts;
             let encoder = if starts { &encoder.with_weights() } else { encoder };
             let policy = task.policies.first().map(String::as_str).unwrap_or_default();
             let seed = task.scale.seeds[0];
-            let mut answer =
-                self.answer(&mut self.command(task, encoder, &treebank(task.treebank()), policy, seed))?;
+            let mut answer = self.run_command(&mut self.script_command(
+                task,
+                encoder,
+                &treebank(task.treebank_name()),
+                policy,
+                seed,
+            ))?;
             if starts {
                 // It keeps nothing that a second start could use.
                 let first = answer.figures.get("start_s").copied();
@@ -122,39 +127,46 @@ impl<'a> Peer<'a> {
         for seed in &seeds[..measured] {
             for name in task.scale.treebanks.values() {
                 for policy in task.policies {
-                    let mut command = self.command(task, encoder, &treebank(name), policy, *seed);
+                    let mut command = self.script_command(task, encoder, &treebank(name), policy, *seed);
                     let started = Instant::now();
-                    let mut one = self.answer(&mut command)?;
+                    let mut one = self.run_command(&mut command)?;
                     let wall_s = started.elapsed().as_secs_f64();
-                    note!("peer      {name}  {policy}  seed {seed}  [{}]", clock(wall_s));
+                    note!("peer      {name}  {policy}  seed {seed}  [{}]", format_clock(wall_s));
                     one.figures.insert("wall_s".into(), wall_s);
                     all.push(one);
                 }
             }
         }
-        Ok(summed(all, seeds.len() as f64 / measured as f64))
+        Ok(combine_answers(all, seeds.len() as f64 / measured as f64))
     }
 
-    fn answer(&self, command: &mut Command) -> std::result::Result<Answer, Refusal> {
-        answer(command, &self.pace.limit)
+    fn run_command(&self, command: &mut Command) -> std::result::Result<ProcessAnswer, Refusal> {
+        run_for_answer(command, &self.pace.limit)
     }
 
-    /// The script of a task with its arguments.
-    fn command(&self, task: &Task, encoder: &Encoder, treebank: &Path, policy: &str, seed: u64) -> Command {
+    /// Returns the command that runs the script of a task.
+    fn script_command(
+        &self,
+        task: &BenchTask,
+        encoder: &BenchEncoder,
+        treebank: &Path,
+        policy: &str,
+        seed: u64,
+    ) -> Command {
         let value = |name: &str| match name {
             "policy" => Some(vec![policy.into()]),
             "seed" => Some(vec![seed.to_string().into()]),
             "device" => Some(vec![self.device.into()]),
-            name => task.value(name, encoder, treebank, self.pace),
+            name => task.placeholder_words(name, encoder, treebank, self.pace),
         };
-        let words = words(&task.suite.section().peer, &value);
-        let mut command = self.python();
+        let words = command_words(&task.suite.suite_section().peer, &value);
+        let mut command = self.python_command();
         command.arg(self.pace.root.join("tests/peers").join(&words[0])).args(&words[1..]);
         command
     }
 
-    /// Python with the variables that make both sides equal.
-    fn python(&self) -> Command {
+    /// Returns Python with the variables that make both sides equal.
+    fn python_command(&self) -> Command {
         let mut command = Command::new(&self.python);
         command.envs(self.held_to.iter().copied());
         if self.device == "cuda" {
@@ -167,12 +179,12 @@ impl<'a> Peer<'a> {
     }
 }
 
-/// Whether our side computes on a GPU, where `FROSTLINE_DEVICE` has this value.
+/// Returns whether our side computes on a GPU if `FROSTLINE_DEVICE` has this value.
 fn on_gpu(backend: Backend, asked: &str) -> bool {
     matches!(backend, Backend::Cuda | Backend::Wgpu) && asked != "software"
 }
 
-/// The one GPU that our side computes on, of those that are visible to it, all of them where nothing says which.
+/// Returns the GPU that our side computes on, out of the GPUs that it can see; all of these if none is chosen.
 fn one_gpu(visible: &str, asked: &str) -> String {
     let number: usize = asked.parse().unwrap_or(0);
     let named = visible.split(',').map(str::trim).filter(|name| !name.is_empty()).nth(number);
@@ -181,9 +193,9 @@ fn one_gpu(visible: &str, asked: &str) -> String {
 
 /// Combines the processes of a sweep: times are summed and multiplied by `times`, since the processes share nothing
 /// that would make further ones faster; memory is the maximum, accuracy the mean.
-fn summed(all: Vec<Answer>, times: f64) -> Answer {
+fn combine_answers(all: Vec<ProcessAnswer>, times: f64) -> ProcessAnswer {
     let of = |key: &str| all.iter().filter_map(|one| one.figures.get(key).copied()).collect::<Vec<f64>>();
-    let mut figures = Figures::new();
+    let mut figures = SideFigures::new();
     for key in ["wall_s", "train_s", "eval_s"] {
         let each = of(key);
         if each.len() == all.len() {
@@ -196,7 +208,7 @@ fn summed(all: Vec<Answer>, times: f64) -> Answer {
     if !accuracies.is_empty() {
         figures.insert("accuracy".into(), accuracies.iter().sum::<f64>() / accuracies.len() as f64);
     }
-    Answer { figures, words: all.into_iter().next().map(|one| one.words).unwrap_or_default() }
+    ProcessAnswer { figures, words: all.into_iter().next().map(|one| one.words).unwrap_or_default() }
 }
 
 #[cfg(test)]
@@ -229,7 +241,7 @@ mod tests {
         let pace = Pace::of_a_test();
         // `true` prints nothing, and so names no GPU.
         let peer = Peer::new(Path::new("true"), &pace).expect("it ends with code 0");
-        let fault = peer.gpu(Backend::Cuda).expect_err("no GPU");
+        let fault = peer.torch_gpu(Backend::Cuda).expect_err("no GPU");
         assert_eq!(fault.code, frostline_sweep::fault::ENVIRONMENT);
         let text = fault.error.to_string();
         assert!(text.starts_with("true: its PyTorch finds no GPU"), "{text}");
@@ -242,7 +254,7 @@ mod tests {
         let held = |isa: Option<&str>| {
             let pace = Pace { isa: isa.map(String::from), ..Pace::of_a_test() };
             let peer = Peer::new(Path::new("true"), &pace)?;
-            Ok::<_, frostline_sweep::fault::Fault>(peer.python().get_envs().count())
+            Ok::<_, frostline_sweep::fault::Fault>(peer.python_command().get_envs().count())
         };
         assert_eq!(held(None).expect("nothing is asked"), 0);
         assert_eq!(held(Some("avx2")).expect("PyTorch can be held to it"), 3);
@@ -273,15 +285,15 @@ mod tests {
 
     #[test]
     fn cells_add_up() {
-        let one = |wall_s: f64, memory: f64, accuracy: f64| Answer {
-            figures: Figures::from([
+        let one = |wall_s: f64, memory: f64, accuracy: f64| ProcessAnswer {
+            figures: SideFigures::from([
                 ("wall_s".into(), wall_s),
                 ("peak_rss_mib".into(), memory),
                 ("accuracy".into(), accuracy),
             ]),
-            ..Answer::default()
+            ..ProcessAnswer::default()
         };
-        let all = summed(vec![one(10.0, 900.0, 0.5), one(20.0, 800.0, 1.0)], 3.0).figures;
+        let all = combine_answers(vec![one(10.0, 900.0, 0.5), one(20.0, 800.0, 1.0)], 3.0).figures;
         assert_eq!((all["wall_s"], all["peak_rss_mib"], all["accuracy"]), (90.0, 900.0, 0.75));
         assert_eq!(all["cells"], 2.0);
     }

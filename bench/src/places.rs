@@ -8,14 +8,14 @@ use frostline_assets::Places;
 
 use crate::compare::DEFINITIONS;
 use crate::suite::Suite;
-use frostline_sweep::fault::{Blame as _, Result, environment};
+use frostline_sweep::fault::{Blame as _, CommandResult, environment_fault};
 
 /// An encoder's folder.
 #[derive(Debug)]
-pub(crate) struct Encoder {
+pub(crate) struct BenchEncoder {
     /// The last part of the requested name.
     pub name: String,
-    /// Its path.
+    /// The folder's path.
     pub folder: PathBuf,
     /// Whether it has no weights, so that both sides draw them at random.
     pub random_init: bool,
@@ -23,8 +23,9 @@ pub(crate) struct Encoder {
     pub tagger: Option<PathBuf>,
 }
 
-impl Encoder {
-    /// The encoder with weights in its folder: of one without, that of its tagger, which was trained from random ones.
+impl BenchEncoder {
+    /// The encoder with weights in its folder; for an encoder without weights, the one of its tagger, trained from
+    /// random weights.
     pub(crate) fn with_weights(&self) -> Self {
         let saved = self.tagger.as_ref().filter(|_| self.random_init).map(|cell| cell.join("model"));
         Self {
@@ -36,16 +37,16 @@ impl Encoder {
     }
 }
 
-/// The named encoders, or where none is named those of the default encoders that are present.
-pub(crate) fn encoders(names: &[String], models: Option<&PathBuf>) -> Result<Vec<Encoder>> {
+/// Finds the named encoders; if none is named, the default encoders that are present.
+pub(crate) fn find_encoders(names: &[String], models: Option<&PathBuf>) -> CommandResult<Vec<BenchEncoder>> {
     let places = Places::new(None, models.cloned());
     if !names.is_empty() {
-        return names.iter().map(|name| encoder(&places, name).environment()).collect();
+        return names.iter().map(|name| find_encoder(&places, name).blame_environment()).collect();
     }
-    let found: Vec<Encoder> =
-        DEFINITIONS.encoders.iter().filter_map(|name| encoder(&places, name).ok()).collect();
+    let found: Vec<BenchEncoder> =
+        DEFINITIONS.encoders.iter().filter_map(|name| find_encoder(&places, name).ok()).collect();
     if found.is_empty() {
-        return environment(format!(
+        return environment_fault(format!(
             "neither {} is in the models folder or the cache; give --models DIR, or --encoder NAME for another",
             DEFINITIONS.encoders.join(" nor ")
         ));
@@ -53,7 +54,7 @@ pub(crate) fn encoders(names: &[String], models: Option<&PathBuf>) -> Result<Vec
     Ok(found)
 }
 
-fn encoder(places: &Places, name: &str) -> anyhow::Result<Encoder> {
+fn find_encoder(places: &Places, name: &str) -> anyhow::Result<BenchEncoder> {
     let found = places.encoder(name, false)?;
     let config = Path::new(&found.sources["config"].path);
     let folder = config.parent().filter(|folder| folder.is_dir());
@@ -65,22 +66,25 @@ fn encoder(places: &Places, name: &str) -> anyhow::Result<Encoder> {
     let weights = std::fs::read_dir(&folder)?
         .flatten()
         .any(|entry| entry.path().extension().is_some_and(|extension| extension == "safetensors"));
-    Ok(Encoder { name: name.into(), folder, random_init: !weights, tagger: None })
+    Ok(BenchEncoder { name: name.into(), folder, random_init: !weights, tagger: None })
 }
 
-/// The treebank folders that these suites read, by name.
-pub(crate) fn treebanks(data: Option<&PathBuf>, suites: &[Suite]) -> Result<BTreeMap<String, PathBuf>> {
+/// Finds the treebank folders that these suites read, by name.
+pub(crate) fn find_treebanks(
+    data: Option<&PathBuf>,
+    suites: &[Suite],
+) -> CommandResult<BTreeMap<String, PathBuf>> {
     let places = Places::new(data.cloned(), None);
     let read = DEFINITIONS.comparisons.iter().filter(|comparison| suites.contains(&comparison.suite));
     let mut folders = BTreeMap::new();
-    for name in read.flat_map(|comparison| comparison.scale().treebanks.values()) {
+    for name in read.flat_map(|comparison| comparison.measure_scale().treebanks.values()) {
         if folders.contains_key(name) {
             continue;
         }
-        let found = places.treebank(name).environment()?;
+        let found = places.treebank(name).blame_environment()?;
         let train = Path::new(&found.sources["train"].path);
         let folder = train.parent().unwrap_or(Path::new("."));
-        folders.insert(name.clone(), std::path::absolute(folder).environment()?);
+        folders.insert(name.clone(), std::path::absolute(folder).blame_environment()?);
     }
     Ok(folders)
 }
@@ -90,7 +94,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// An encoder without a folder.
-    pub(crate) fn encoder(name: &str, random_init: bool) -> Encoder {
-        Encoder { name: name.into(), folder: PathBuf::from(name), random_init, tagger: None }
+    pub(crate) fn encoder(name: &str, random_init: bool) -> BenchEncoder {
+        BenchEncoder { name: name.into(), folder: PathBuf::from(name), random_init, tagger: None }
     }
 }

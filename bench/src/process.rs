@@ -6,15 +6,15 @@ use std::process::{Command, Output};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::limit::Limit;
-use crate::stored::Figures;
+use crate::stored::SideFigures;
+use crate::time_limit::TimeLimit;
 
 /// The output of a process.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Answer {
-    /// Its numbers.
-    pub figures: Figures,
-    /// Its texts, such as versions.
+pub(crate) struct ProcessAnswer {
+    /// The numbers of the answer.
+    pub figures: SideFigures,
+    /// The texts of the answer, such as versions.
     pub words: BTreeMap<String, String>,
 }
 
@@ -30,24 +30,27 @@ pub(crate) enum Refusal {
 }
 
 /// Runs a command to its end, which the limit may bring, and reads the numbers and texts of the JSON object on its last line.
-pub(crate) fn answer(command: &mut Command, limit: &Limit) -> Result<Answer, Refusal> {
-    object(command, limit).map(Answer::of)
+pub(crate) fn run_for_answer(command: &mut Command, limit: &TimeLimit) -> Result<ProcessAnswer, Refusal> {
+    run_for_object(command, limit).map(ProcessAnswer::from_object)
 }
 
 /// Runs a command to its end, which the limit may bring, and reads the JSON object on its last line.
-pub(crate) fn object<T: DeserializeOwned>(command: &mut Command, limit: &Limit) -> Result<T, Refusal> {
+pub(crate) fn run_for_object<T: DeserializeOwned>(
+    command: &mut Command,
+    limit: &TimeLimit,
+) -> Result<T, Refusal> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = limit.output(command);
+    let output = limit.run_process(command);
     let output = output.map_err(|error| Refusal::Failed(format!("{name} cannot be started: {error}")))?;
     let output = output.ok_or(Refusal::TimeOver)?;
     if !output.status.success() {
-        return Err(refusal(&name, &output));
+        return Err(refusal_from_output(&name, &output));
     }
-    parse(&output.stdout).map_err(|reason| Refusal::Failed(format!("{name}: {reason}")))
+    parse_last_line(&output.stdout).map_err(|reason| Refusal::Failed(format!("{name}: {reason}")))
 }
 
-/// Why a process did not succeed; programs end with 2 where they do not have a setting.
-pub(crate) fn refusal(name: &str, output: &Output) -> Refusal {
+/// Returns why a process did not succeed; programs end with 2 if they lack a setting.
+pub(crate) fn refusal_from_output(name: &str, output: &Output) -> Refusal {
     let said = last_lines(&output.stderr);
     match output.status.code() {
         Some(2) => Refusal::Unsupported(said),
@@ -55,15 +58,15 @@ pub(crate) fn refusal(name: &str, output: &Output) -> Refusal {
     }
 }
 
-fn parse<T: DeserializeOwned>(stdout: &[u8]) -> Result<T, String> {
+fn parse_last_line<T: DeserializeOwned>(stdout: &[u8]) -> Result<T, String> {
     let text = String::from_utf8_lossy(stdout);
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     serde_json::from_str(line).map_err(|_| format!("its last line is not the expected JSON object: `{line}`"))
 }
 
-impl Answer {
-    /// The numbers and texts of an object.
-    fn of(object: BTreeMap<String, Value>) -> Self {
+impl ProcessAnswer {
+    /// Returns the numbers and texts of an object.
+    fn from_object(object: BTreeMap<String, Value>) -> Self {
         let mut answer = Self::default();
         for (key, value) in object {
             match value {
@@ -97,17 +100,17 @@ mod tests {
     fn the_last_line_counts() {
         let text =
             b"loading\n{\"steps\": 3}\n{\"step_ms_mean\": 1.5, \"torch\": \"2\", \"accuracy\": null}\n\n";
-        let answer = parse(text).map(Answer::of).expect("an answer");
-        assert_eq!(answer.figures, Figures::from([("step_ms_mean".into(), 1.5)]));
+        let answer = parse_last_line(text).map(ProcessAnswer::from_object).expect("an answer");
+        assert_eq!(answer.figures, SideFigures::from([("step_ms_mean".into(), 1.5)]));
         assert_eq!(answer.words["torch"], "2");
-        let refusal = parse::<BTreeMap<String, Value>>(b"ready\n").expect_err("no JSON");
+        let refusal = parse_last_line::<BTreeMap<String, Value>>(b"ready\n").expect_err("no JSON");
         assert_eq!(refusal, "its last line is not the expected JSON object: `ready`");
     }
 
     #[test]
     fn a_command_that_is_not_there_failed() {
-        let refusal =
-            answer(&mut Command::new("no-such-frostline"), &Limit::default()).expect_err("nothing there");
+        let refusal = run_for_answer(&mut Command::new("no-such-frostline"), &TimeLimit::default())
+            .expect_err("nothing there");
         let Refusal::Failed(said) = refusal else { panic!("{refusal:?}") };
         assert!(said.starts_with("no-such-frostline cannot be started"), "{said}");
     }

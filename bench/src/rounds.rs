@@ -6,36 +6,36 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::agenda::{Agenda, Task, Who};
+use crate::agenda::{Agenda, BenchTask, Who};
 use crate::compare;
-use crate::ours::Ours;
+use crate::frostline_side::FrostlineSide;
 use crate::peer::Peer;
-use crate::places::Encoder;
-use crate::process::{Answer, Refusal};
-use crate::spread::figure;
-use crate::stored::{Figures, Row, Side};
+use crate::places::BenchEncoder;
+use crate::process::{ProcessAnswer, Refusal};
+use crate::spread::format_figure;
+use crate::stored::{SideFigures, StoredRow, StoredSide};
 use crate::suite::Suite;
 use frostline_sweep::note;
-use frostline_sweep::units::clock;
+use frostline_sweep::units::format_clock;
 
 /// The tasks to measure, and the measurements so far.
 #[derive(Debug)]
 pub(crate) struct Rounds<'a> {
     agenda: &'a Agenda,
-    encoders: &'a [Encoder],
+    encoders: &'a [BenchEncoder],
     treebanks: &'a BTreeMap<String, PathBuf>,
-    ours: &'a Ours<'a>,
+    ours: &'a FrostlineSide<'a>,
     peer: Option<&'a Peer<'a>>,
     /// One per task of the agenda.
-    states: Vec<State>,
+    states: Vec<TaskState>,
     gemm: BTreeMap<String, Vec<f64>>,
     versions: BTreeMap<String, String>,
 }
 
 /// The state of one task.
 #[derive(Clone, Debug, Default)]
-struct State {
-    rounds: Vec<Figures>,
+struct TaskState {
+    rounds: Vec<SideFigures>,
     /// Why it is not run, or no longer run.
     note: Option<String>,
     failed: bool,
@@ -45,34 +45,36 @@ impl<'a> Rounds<'a> {
     /// The state before the first round.
     pub(crate) fn new(
         agenda: &'a Agenda,
-        encoders: &'a [Encoder],
+        encoders: &'a [BenchEncoder],
         treebanks: &'a BTreeMap<String, PathBuf>,
-        ours: &'a Ours<'a>,
+        ours: &'a FrostlineSide<'a>,
         peer: Option<&'a Peer<'a>>,
     ) -> Self {
-        let lacks = |task: &Task| task.who == Who::Peer && peer.is_none();
-        let note = |task: &Task| lacks(task).then(|| "no peer: give --python".to_string());
-        let states = agenda.tasks.iter().map(|task| State { note: note(task), ..State::default() }).collect();
+        let lacks = |task: &BenchTask| task.who == Who::Peer && peer.is_none();
+        let note = |task: &BenchTask| lacks(task).then(|| "no peer: give --python".to_string());
+        let states =
+            agenda.tasks.iter().map(|task| TaskState { note: note(task), ..TaskState::default() }).collect();
         let (gemm, versions) = (BTreeMap::new(), BTreeMap::new());
         Self { agenda, encoders, treebanks, ours, peer, states, gemm, versions }
     }
 
     /// One round, as much of it as there is time for.
-    pub(crate) fn run(&mut self, number: u32, of: u32) {
+    pub(crate) fn run_round(&mut self, number: u32, of: u32) {
         self.measure_gemm();
         for at in 0..self.agenda.tasks.len() {
             if self.states[at].note.is_some() {
                 continue;
             }
             let task = self.agenda.tasks[at];
-            let name = self.title(&task);
+            let name = self.task_title(&task);
             let started = Instant::now();
-            let outcome = self.measure(&task).and_then(|answer| complete(&task, answer));
-            let took = clock(started.elapsed().as_secs_f64());
+            let outcome = self.measure_task(&task).and_then(|answer| check_complete(&task, answer));
+            let took = format_clock(started.elapsed().as_secs_f64());
             match outcome {
                 Ok(answer) => {
-                    let first = task.suite.measures().next().expect("a suite has figures");
-                    let (value, unit) = (figure(answer.figures[first]), &compare::measure(first).unit);
+                    let first = task.suite.measure_keys().next().expect("a suite has figures");
+                    let (value, unit) =
+                        (format_figure(answer.figures[first]), &compare::measure_by_key(first).unit);
                     note!("round {number}/{of}  {name}  {value} {unit}  [{took}]");
                     self.states[at].rounds.push(answer.figures);
                     if task.who == Who::Peer {
@@ -94,18 +96,18 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn measure(&self, task: &Task) -> Result<Answer, Refusal> {
+    fn measure_task(&self, task: &BenchTask) -> Result<ProcessAnswer, Refusal> {
         let encoder = &self.encoders[task.encoder];
         let folder = |name: &str| self.treebanks[name].clone();
         match (task.who, self.peer) {
-            (Who::Peer, Some(peer)) => peer.measure(task, encoder, folder),
-            _ => self.ours.measure(task, encoder, &folder(task.treebank())),
+            (Who::Peer, Some(peer)) => peer.measure_task(task, encoder, folder),
+            _ => self.ours.measure_task(task, encoder, &folder(task.treebank_name())),
         }
     }
 
     /// The machine's speed in the precisions that our side computes in, in the same round.
     fn measure_gemm(&mut self) {
-        let runs = |(task, state): (&'a Task, &State)| {
+        let runs = |(task, state): (&'a BenchTask, &TaskState)| {
             // No share of it is shown of these.
             let counts = !matches!(task.suite, Suite::Reading | Suite::Device | Suite::Starts);
             (task.who == Who::Ours && counts && state.note.is_none())
@@ -122,8 +124,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// What could have been run and of which no round was, since there was no time: one text for each encoder and policy.
-    pub(crate) fn unmeasured(&self) -> Vec<String> {
+    /// Returns what could have been run but had no round for lack of time: one text for each encoder and policy.
+    pub(crate) fn unmeasured_titles(&self) -> Vec<String> {
         let left = self.agenda.tasks.iter().zip(&self.states);
         let left = left.filter(|(_, state)| state.rounds.is_empty() && state.note.is_none());
         let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
@@ -137,27 +139,27 @@ impl<'a> Rounds<'a> {
         texts.into_iter().map(|(name, settings)| format!("{name}  {}", settings.join("; "))).collect()
     }
 
-    fn title(&self, task: &Task) -> String {
+    fn task_title(&self, task: &BenchTask) -> String {
         let who = if task.who == Who::Ours { "ours" } else { "peer" };
         let encoder = &self.encoders[task.encoder].name;
         format!("{who}  {encoder}  {}  {}", task.policies.join(","), task.setting.id)
     }
 
-    /// Versions that the peer reported.
-    pub(crate) fn versions(&self) -> BTreeMap<String, String> {
+    /// Returns the versions that the peer reported.
+    pub(crate) fn peer_versions(&self) -> BTreeMap<String, String> {
         self.versions.clone()
     }
 
-    /// The machine's speed in matrix products, by precision and round.
-    pub(crate) fn gemm(&self) -> BTreeMap<String, Vec<f64>> {
+    /// Returns the machine's speed in matrix products, by precision and round.
+    pub(crate) fn gemm_speeds(&self) -> BTreeMap<String, Vec<f64>> {
         self.gemm.clone()
     }
 
-    /// The rows of the tables.
-    pub(crate) fn rows(&self, run: &str) -> Vec<Row> {
+    /// Returns the rows of the tables.
+    pub(crate) fn table_rows(&self, run: &str) -> Vec<StoredRow> {
         let side = |at: usize| {
             let (task, state) = (&self.agenda.tasks[at], &self.states[at]);
-            Side {
+            StoredSide {
                 setting: task.setting.id.clone(),
                 precision: task.setting.precision.clone(),
                 rounds: state.rounds.clone(),
@@ -167,7 +169,7 @@ impl<'a> Rounds<'a> {
         };
         let lines = self.agenda.lines.iter();
         lines
-            .map(|line| Row {
+            .map(|line| StoredRow {
                 suite: line.comparison.suite,
                 comparison: line.comparison.id.clone(),
                 encoder: self.encoders[line.encoder].name.clone(),
@@ -189,8 +191,8 @@ fn without_paths(text: &str) -> String {
 }
 
 /// Checks that no figure is missing from a process's output.
-fn complete(task: &Task, answer: Answer) -> Result<Answer, Refusal> {
-    let absent = task.suite.measures().find(|key| !answer.figures.contains_key(*key));
+fn check_complete(task: &BenchTask, answer: ProcessAnswer) -> Result<ProcessAnswer, Refusal> {
+    let absent = task.suite.measure_keys().find(|key| !answer.figures.contains_key(*key));
     match absent {
         Some(key) => Err(Refusal::Failed(format!("its output lacks `{key}`"))),
         None => Ok(answer),
@@ -201,7 +203,7 @@ fn complete(task: &Task, answer: Answer) -> Result<Answer, Refusal> {
 mod tests {
     use super::*;
     use crate::agenda::Only;
-    use crate::stored::tests::side;
+    use crate::stored::tests::side_with_steps;
 
     #[test]
     fn remarks_name_no_folders() {
@@ -212,11 +214,14 @@ mod tests {
     fn an_answer_without_its_figure_is_none() {
         let encoders = [crate::places::tests::encoder("tiny", false)];
         let agenda = Agenda::new(&[Suite::Steps], &encoders, Only::default()).expect("an agenda");
-        let whole = Answer { figures: side("f32", &[1.0]).rounds[0].clone(), ..Answer::default() };
+        let whole = ProcessAnswer {
+            figures: side_with_steps("f32", &[1.0]).rounds[0].clone(),
+            ..ProcessAnswer::default()
+        };
         let mut lacking = whole.clone();
         lacking.figures.remove("peak_rss_mib");
-        assert!(complete(&agenda.tasks[0], whole).is_ok());
-        let refusal = complete(&agenda.tasks[0], lacking).expect_err("no memory");
+        assert!(check_complete(&agenda.tasks[0], whole).is_ok());
+        let refusal = check_complete(&agenda.tasks[0], lacking).expect_err("no memory");
         assert_eq!(refusal, Refusal::Failed("its output lacks `peak_rss_mib`".into()));
     }
 }

@@ -6,53 +6,64 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::fault::{Blame as _, CommandResult};
 use frostline_sweep::{Ending, Program, say};
 
 use crate::agenda::{Agenda, Only};
 use crate::args::BenchArgs;
-use crate::limit::Limit;
-use crate::ours::Ours;
-use crate::pace::{Pace, cores};
+use crate::frostline_side::FrostlineSide;
+use crate::pace::{Pace, all_cores};
 use crate::peer::Peer;
 use crate::rounds::Rounds;
-use crate::stored::{Measured, Row, Run, SCHEMA};
+use crate::stored::{BenchRun, SCHEMA, StoredMeasurements, StoredRow};
 use crate::suite::Suite;
+use crate::time_limit::TimeLimit;
 use crate::{machine, output, places};
 
 /// Measures, and shows and stores the results. `root` is the checkout, `build` gives the program to measure.
 ///
 /// # Errors
 /// If an input or a program is missing, or the results cannot be written.
-pub fn bench(args: &BenchArgs, root: &Path, build: impl FnOnce() -> Result<Program>) -> Result<Ending> {
+pub fn bench(
+    args: &BenchArgs,
+    root: &Path,
+    build: impl FnOnce() -> CommandResult<Program>,
+) -> CommandResult<Ending> {
     if args.render {
         return output::render_again(root);
     }
     // Before the build and the training of taggers, which add to the load.
-    let load = machine::load();
-    let suites = suites(args);
-    let pace = pace(args, root);
-    let mut encoders = places::encoders(&args.encoder, args.models.as_ref())?;
-    let treebanks = places::treebanks(args.data.as_ref(), &suites)?;
+    let load = machine::system_load();
+    let suites = requested_suites(args);
+    let pace = requested_pace(args, root);
+    let mut encoders = places::find_encoders(&args.encoder, args.models.as_ref())?;
+    let treebanks = places::find_treebanks(args.data.as_ref(), &suites)?;
     let agenda =
         Agenda::new(&suites, &encoders, Only { policies: &args.policies, comparisons: &args.comparisons })?;
     let peer = args.python.as_ref().map(|python| Peer::new(python, &pace)).transpose()?;
     let runner = build()?;
-    let peer = peer.map(|peer| peer.beside(runner.backend)).transpose()?;
-    let ours = Ours::new(&runner, &pace);
+    let peer = peer.map(|peer| peer.on_same_device(runner.backend)).transpose()?;
+    let ours = FrostlineSide::new(&runner, &pace);
     // Kept until the end, since it contains the taggers.
     let _taggers = ours.train_taggers(&agenda, &mut encoders, &treebanks)?;
 
     let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
-    let command = command(std::env::args());
+    let command = repeat_command(std::env::args());
     let batch = if args.only == [Suite::Device] { 0 } else { pace.batch };
-    let call =
-        Call { runner: &runner, pace: &pace, command, checks: Vec::new(), load, batch, write: args.write };
-    Ok(if call.measure(&mut rounds)? { Ending::Done } else { Ending::Failed })
+    let call = BenchCall {
+        runner: &runner,
+        pace: &pace,
+        command,
+        checks: Vec::new(),
+        load,
+        batch,
+        write: args.write,
+    };
+    Ok(if call.measure_rounds(&mut rounds)? { Ending::Done } else { Ending::Failed })
 }
 
 /// What all rounds of one call of a command have in common.
-pub(crate) struct Call<'a> {
+pub(crate) struct BenchCall<'a> {
     pub runner: &'a Program,
     pub pace: &'a Pace,
     /// The command, with placeholders for paths.
@@ -61,25 +72,25 @@ pub(crate) struct Call<'a> {
     pub checks: Vec<String>,
     /// The system's load before anything was started.
     pub load: f64,
-    /// Sentences per step; 0 where the settings say how many.
+    /// Sentences per step; 0 if the settings determine the number.
     pub batch: u32,
     /// Whether the results are to be stored.
     pub write: bool,
 }
 
-impl Call<'_> {
+impl BenchCall<'_> {
     /// Measures round by round, as many as there is time for, and shows, keeps and stores the results; returns whether no side
     /// failed.
     ///
     /// # Errors
     /// If the results cannot be written.
-    pub(crate) fn measure(&self, rounds: &mut Rounds<'_>) -> Result<bool> {
-        let (started, pace) = (machine::now(), self.pace);
-        let machine = machine::describe(&self.runner.about.device, self.load);
-        let (mut measured, mut raw) = (Measured::default(), None);
+    pub(crate) fn measure_rounds(&self, rounds: &mut Rounds<'_>) -> CommandResult<bool> {
+        let (started, pace) = (machine::utc_timestamp(), self.pace);
+        let machine = machine::describe_machine(&self.runner.about.device, self.load);
+        let (mut measured, mut raw) = (StoredMeasurements::default(), None);
         for number in 1..=pace.rounds {
-            rounds.run(number, pace.rounds);
-            let run = Run {
+            rounds.run_round(number, pace.rounds);
+            let run = BenchRun {
                 command: self.command.clone(),
                 rounds: number,
                 steps: pace.steps,
@@ -88,42 +99,46 @@ impl Call<'_> {
                 threads: pace.threads,
                 backend: self.runner.backend.to_string(),
                 machine: machine.clone(),
-                runner: about(self.runner),
-                peer: rounds.versions(),
-                gemm_gflops: rounds.gemm(),
+                runner: describe_program(self.runner),
+                peer: rounds.peer_versions(),
+                gemm_gflops: rounds.gemm_speeds(),
                 checks: self.checks.clone(),
             };
             let time_over = pace.limit.is_reached();
-            let rows =
-                rounds.rows(&started).into_iter().filter(|row| !time_over || is_measured(row)).collect();
-            measured = Measured { schema: SCHEMA, runs: BTreeMap::from([(started.clone(), run)]), rows };
+            let rows = rounds
+                .table_rows(&started)
+                .into_iter()
+                .filter(|row| !time_over || is_measured(row))
+                .collect();
+            measured =
+                StoredMeasurements { schema: SCHEMA, runs: BTreeMap::from([(started.clone(), run)]), rows };
             // After every round, since the user may not wait for the last one.
-            raw = Some(output::keep_raw(&pace.root, &measured, &started).environment()?);
+            raw = Some(output::keep_raw(&pace.root, &measured, &started).blame_environment()?);
             if time_over {
                 break;
             }
         }
         let passed = !measured.rows.iter().any(has_failed);
-        output::show(&measured);
-        raw.iter().for_each(|raw| say!("raw       {}", frostline_sweep::shown(raw)));
+        output::print_tables(&measured);
+        raw.iter().for_each(|raw| say!("raw       {}", frostline_sweep::shown_path(raw)));
         if self.write && !measured.rows.is_empty() {
-            output::publish(&pace.root, measured).environment()?;
+            output::publish_results(&pace.root, measured).blame_environment()?;
         }
         Ok(passed)
     }
 }
 
 /// Whether there is something to show: there was time for our side, or a side failed.
-fn is_measured(row: &Row) -> bool {
+fn is_measured(row: &StoredRow) -> bool {
     !row.ours.rounds.is_empty() || has_failed(row)
 }
 
-fn has_failed(row: &Row) -> bool {
+fn has_failed(row: &StoredRow) -> bool {
     row.ours.failed || row.peer.failed
 }
 
-/// The requested suites, each once and in order; sweeps, tagging, starts and GPUs only if they are named.
-fn suites(args: &BenchArgs) -> Vec<Suite> {
+/// Returns the requested suites, each once and in order; sweeps, tagging, starts and GPUs only if they are named.
+fn requested_suites(args: &BenchArgs) -> Vec<Suite> {
     let mut suites = args.only.clone();
     if suites.is_empty() {
         suites = vec![Suite::Steps, Suite::Reading, Suite::Runs];
@@ -133,23 +148,23 @@ fn suites(args: &BenchArgs) -> Vec<Suite> {
     suites
 }
 
-fn pace(args: &BenchArgs, root: &Path) -> Pace {
+fn requested_pace(args: &BenchArgs, root: &Path) -> Pace {
     Pace {
         root: root.into(),
         rounds: args.rounds,
         steps: args.steps,
         warmup: args.warmup,
         batch: args.batch,
-        threads: args.threads.unwrap_or_else(cores),
+        threads: args.threads.unwrap_or_else(all_cores),
         isa: std::env::var("FROSTLINE_ISA").ok().filter(|isa| !isa.is_empty()),
         peer_seeds: args.peer_seeds.map_or(usize::MAX, |seeds| seeds as usize),
-        limit: Limit::default(),
+        limit: TimeLimit::default(),
     }
 }
 
 /// The command that repeats this one, from the arguments of this process: with placeholders for paths, and with a program that it
 /// builds.
-pub(crate) fn command(arguments: impl Iterator<Item = String>) -> String {
+pub(crate) fn repeat_command(arguments: impl Iterator<Item = String>) -> String {
     let isa = std::env::var("FROSTLINE_ISA").ok().filter(|isa| !isa.is_empty());
     let mut words: Vec<String> = isa.into_iter().map(|isa| format!("FROSTLINE_ISA={isa}")).collect();
     words.push("cargo xtask".into());
@@ -176,7 +191,7 @@ pub(crate) fn command(arguments: impl Iterator<Item = String>) -> String {
     words.join(" ")
 }
 
-fn about(runner: &Program) -> BTreeMap<String, String> {
+fn describe_program(runner: &Program) -> BTreeMap<String, String> {
     let about = &runner.about;
     [("version", &about.version), ("code", &about.code), ("isa", &about.isa), ("revision", &runner.revision)]
         .map(|(name, value)| (name.to_string(), value.clone()))
@@ -186,22 +201,22 @@ fn about(runner: &Program) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stored::tests::row;
+    use crate::stored::tests::steps_row;
 
     #[test]
     fn the_command_that_is_stored_names_no_path() {
         let given = "xtask bench --data /a/b --python=/c --runner d --encoder hub/e/,/f/g --only steps,runs --rounds 5 --write";
         assert_eq!(
-            command(given.split(' ').map(String::from)),
+            repeat_command(given.split(' ').map(String::from)),
             "cargo xtask bench --data DIR --python PY --encoder e,g --only steps,runs --rounds 5 --write"
         );
     }
 
     #[test]
     fn what_there_was_no_time_for_is_no_row() {
-        assert!(is_measured(&row("a", "none", &[10.0], &[])));
-        assert!(!is_measured(&row("a", "none", &[], &[])));
-        let mut failed = row("a", "none", &[], &[]);
+        assert!(is_measured(&steps_row("a", "none", &[10.0], &[])));
+        assert!(!is_measured(&steps_row("a", "none", &[], &[])));
+        let mut failed = steps_row("a", "none", &[], &[]);
         failed.ours.failed = true;
         assert!(is_measured(&failed));
     }

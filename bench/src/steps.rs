@@ -1,41 +1,41 @@
 //! The steps that `cargo xtask device` times: rounds of the suite `device`, as many as there is time for.
 
-use frostline_sweep::fault::Result;
+use frostline_sweep::fault::CommandResult;
 use frostline_sweep::{Program, say};
 
 use crate::agenda::{Agenda, Only};
 use crate::args::DeviceArgs;
-use crate::ours::Ours;
+use crate::frostline_side::FrostlineSide;
 use crate::pace::Pace;
 use crate::peer::Peer;
 use crate::places;
 use crate::rounds::Rounds;
-use crate::run::Call;
+use crate::run::BenchCall;
 use crate::suite::Suite;
 
 /// Times steps of both sides in turns; returns whether no side failed, and what there was no time for.
 ///
 /// # Errors
 /// If there is no encoder or treebank, or the results cannot be written.
-pub(crate) fn measure(args: &DeviceArgs, call: &Call<'_>) -> Result<(bool, Vec<String>)> {
+pub(crate) fn measure_steps(args: &DeviceArgs, call: &BenchCall<'_>) -> CommandResult<(bool, Vec<String>)> {
     let suites = [Suite::Device];
-    let encoders = places::encoders(&[], args.models.as_ref())?;
-    let treebanks = places::treebanks(args.data.as_ref(), &suites)?;
+    let encoders = places::find_encoders(&[], args.models.as_ref())?;
+    let treebanks = places::find_treebanks(args.data.as_ref(), &suites)?;
     let agenda = Agenda::new(&suites, &encoders, Only::default())?;
-    let peer = peer(args, call.runner, call.pace);
-    let ours = Ours::new(call.runner, call.pace);
+    let peer = find_peer(args, call.runner, call.pace);
+    let ours = FrostlineSide::new(call.runner, call.pace);
     let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
-    let passed = call.measure(&mut rounds)?;
-    Ok((passed, rounds.unmeasured()))
+    let passed = call.measure_rounds(&mut rounds)?;
+    Ok((passed, rounds.unmeasured_titles()))
 }
 
 /// Returns PyTorch on the same device. If there is none, prints so, and our side is measured alone.
-fn peer<'p>(args: &DeviceArgs, runner: &Program, pace: &'p Pace) -> Option<Peer<'p>> {
+fn find_peer<'p>(args: &DeviceArgs, runner: &Program, pace: &'p Pace) -> Option<Peer<'p>> {
     let Some(python) = &args.python else {
         say!("peer      none, since no --python was given: Frostline is timed alone");
         return None;
     };
-    match Peer::new(python, pace).and_then(|peer| peer.beside(runner.backend)) {
+    match Peer::new(python, pace).and_then(|peer| peer.on_same_device(runner.backend)) {
         Ok(peer) => Some(peer),
         Err(fault) => {
             say!("peer      none, so Frostline is timed alone: {:#}", fault.error);
@@ -53,7 +53,7 @@ mod tests {
     fn a_device_is_compared_in_two_precisions_and_two_sizes_of_steps() {
         let encoders = [encoder("all-MiniLM-L6-v2", false), encoder("tiny", true)];
         let agenda = Agenda::new(&[Suite::Device], &encoders, Only::default()).expect("an agenda");
-        let shown = |line: &crate::agenda::Line| {
+        let shown = |line: &crate::agenda::AgendaLine| {
             let batch = agenda.tasks[line.ours].scale.batch;
             (line.encoder, line.policies.join(","), line.comparison.id.as_str(), batch)
         };

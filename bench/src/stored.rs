@@ -17,24 +17,24 @@ use frostline_sweep::Backend;
 pub(crate) const SCHEMA: u32 = 1;
 
 /// The numbers of one measurement, by their key in the output.
-pub(crate) type Figures = BTreeMap<String, f64>;
+pub(crate) type SideFigures = BTreeMap<String, f64>;
 
 /// All stored measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Measured {
+pub(crate) struct StoredMeasurements {
     /// [`SCHEMA`].
     pub schema: u32,
     /// By the time they started; rows refer to them.
-    pub runs: BTreeMap<String, Run>,
+    pub runs: BTreeMap<String, BenchRun>,
     /// In the order of the tables.
-    pub rows: Vec<Row>,
+    pub rows: Vec<StoredRow>,
 }
 
 /// One call of the command, and what it ran on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Run {
+pub(crate) struct BenchRun {
     /// The command, with placeholders for paths.
     pub command: String,
     /// Rounds in which the sides took turns.
@@ -43,14 +43,14 @@ pub(crate) struct Run {
     pub steps: u32,
     /// Steps before these.
     pub warmup: u32,
-    /// Sentences per step; 0 where its settings say how many.
+    /// Sentences per step; 0 if the settings determine the number.
     pub batch: u32,
     /// Threads of each side.
     pub threads: u32,
     /// The backend of our tensors.
     pub backend: String,
     /// The machine that both sides ran on.
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// `version`, `code`, `revision` and `isa` of the runner.
     pub runner: BTreeMap<String, String>,
     /// Versions of the peer's packages, as it reported them.
@@ -65,7 +65,7 @@ pub(crate) struct Run {
 /// The machine as its system describes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Machine {
+pub(crate) struct MachineInfo {
     /// The processor's name.
     pub cpu: String,
     /// Cores that can be used.
@@ -81,7 +81,7 @@ pub(crate) struct Machine {
 /// One comparison for one encoder and policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Row {
+pub(crate) struct StoredRow {
     /// The section it belongs to.
     pub suite: Suite,
     /// The id of its comparison.
@@ -93,26 +93,26 @@ pub(crate) struct Row {
     /// The backend of our tensors.
     #[serde(default)]
     pub backend: Backend,
-    /// Policies, joined by commas; empty where there is none.
+    /// Policies, joined by commas; empty if there are none.
     pub policy: String,
     /// The key of its run.
     pub run: String,
     /// Our side.
-    pub ours: Side,
+    pub ours: StoredSide,
     /// The peer's.
-    pub peer: Side,
+    pub peer: StoredSide,
 }
 
 /// The measurements of one side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Side {
+pub(crate) struct StoredSide {
     /// The setting's name.
     pub setting: String,
     /// The precision of matrix products.
     pub precision: String,
     /// One entry per round.
-    pub rounds: Vec<Figures>,
+    pub rounds: Vec<SideFigures>,
     /// Why there are no rounds, or fewer than requested.
     pub note: Option<String>,
     /// Whether the note is about a failure, rather than about a task that was not to be run.
@@ -120,58 +120,58 @@ pub(crate) struct Side {
     pub failed: bool,
 }
 
-impl Side {
-    /// One figure in all rounds.
-    pub(crate) fn all(&self, key: &str) -> impl Iterator<Item = f64> {
+impl StoredSide {
+    /// Returns one figure in all rounds.
+    pub(crate) fn figure_in_rounds(&self, key: &str) -> impl Iterator<Item = f64> {
         self.rounds.iter().filter_map(move |figures| figures.get(key).copied())
     }
 }
 
 /// A kind of machine: its processor, its cores, and the instructions that were used.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Processor<'a> {
+pub(crate) struct ProcessorKind<'a> {
     pub cpu: &'a str,
     pub cores: u32,
     pub isa: &'a str,
 }
 
-impl Run {
-    /// The kind of machine that it ran on; only times of the same kind may be compared.
-    pub(crate) fn processor(&self) -> Processor<'_> {
+impl BenchRun {
+    /// Returns the kind of machine that it ran on; only times of the same kind may be compared.
+    pub(crate) fn processor_kind(&self) -> ProcessorKind<'_> {
         let isa = self.runner.get("isa").map_or("", String::as_str);
-        Processor { cpu: &self.machine.cpu, cores: self.machine.cores, isa }
+        ProcessorKind { cpu: &self.machine.cpu, cores: self.machine.cores, isa }
     }
 }
 
-impl Row {
-    /// Ratios of a figure, one per round in which both sides have it.
-    pub(crate) fn ratios(&self, key: &str) -> Vec<f64> {
+impl StoredRow {
+    /// Returns the ratios of a figure, one per round in which both sides have it.
+    pub(crate) fn round_ratios(&self, key: &str) -> Vec<f64> {
         let both = self.ours.rounds.iter().zip(&self.peer.rounds);
-        let ratio = |ours: f64, peer: f64| compare::measure(key).ratio(ours, peer);
+        let ratio = |ours: f64, peer: f64| compare::measure_by_key(key).ratio(ours, peer);
         both.filter_map(|(ours, peer)| Some(ratio(*ours.get(key)?, *peer.get(key)?))).collect()
     }
 
-    /// Whether it measures the same as another row.
-    fn same(&self, other: &Self) -> bool {
+    /// Returns whether it measures the same as another row.
+    fn measures_same(&self, other: &Self) -> bool {
         let what = |row: &Self| (row.backend, row.random_init);
         (&self.comparison, &self.encoder, &self.policy) == (&other.comparison, &other.encoder, &other.policy)
             && what(self) == what(other)
     }
 }
 
-impl Default for Measured {
+impl Default for StoredMeasurements {
     fn default() -> Self {
         Self { schema: SCHEMA, runs: BTreeMap::new(), rows: Vec::new() }
     }
 }
 
-impl Measured {
+impl StoredMeasurements {
     /// Reads the file; empty if there is none.
-    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read_file(path: &Path) -> anyhow::Result<Self> {
         if !path.exists() {
             return Ok(Self::default());
         }
-        let shown = frostline_sweep::shown(path);
+        let shown = frostline_sweep::shown_path(path);
         let text = std::fs::read(path).with_context(|| shown.clone())?;
         let measured: Self = serde_json::from_slice(&text)
             .with_context(|| format!("{shown}: not readable as measurements; delete it and measure again"))?;
@@ -181,15 +181,15 @@ impl Measured {
         Ok(measured)
     }
 
-    /// The file's text.
-    pub(crate) fn text(&self) -> String {
+    /// Returns the file's text.
+    pub(crate) fn file_text(&self) -> String {
         serde_json::to_string_pretty(self).expect("plain data always serialises") + "\n"
     }
 
-    /// The processors of all runs, in the order of the runs.
-    pub(crate) fn processors(&self) -> Vec<Processor<'_>> {
+    /// Returns the processors of all runs, in the order of the runs.
+    pub(crate) fn run_processors(&self) -> Vec<ProcessorKind<'_>> {
         let mut all = Vec::new();
-        for processor in self.runs.values().map(Run::processor) {
+        for processor in self.runs.values().map(BenchRun::processor_kind) {
             if !all.contains(&processor) {
                 all.push(processor);
             }
@@ -197,14 +197,14 @@ impl Measured {
         all
     }
 
-    fn processor_of(&self, row: &Row) -> Option<Processor<'_>> {
-        self.runs.get(&row.run).map(Run::processor)
+    fn processor_of(&self, row: &StoredRow) -> Option<ProcessorKind<'_>> {
+        self.runs.get(&row.run).map(BenchRun::processor_kind)
     }
 
-    /// Adds new measurements, and returns the rows that it left unchanged. A row replaces that of the same comparison on
+    /// Adds new measurements, and returns the rows that it left unchanged. A row replaces the row of the same comparison on
     /// the same kind of processor; a row with a failure replaces none, nor does a row without a peer replace one with a
     /// peer.
-    pub(crate) fn update(&mut self, new: Self) -> Vec<String> {
+    pub(crate) fn merge_new(&mut self, new: Self) -> Vec<String> {
         let mut left = Vec::new();
         self.runs.extend(new.runs);
         for row in new.rows {
@@ -212,34 +212,34 @@ impl Measured {
             let place = self
                 .rows
                 .iter()
-                .position(|old| old.same(&row) && self.processor_of(old) == self.processor_of(&row));
+                .position(|old| old.measures_same(&row) && self.processor_of(old) == self.processor_of(&row));
             if row.ours.failed || row.peer.failed {
                 left.push(format!("{}: a side failed", name().trim_end()));
                 continue;
             }
             match place {
-                Some(at) if poorer(&row, &self.rows[at]) => {
+                Some(at) if lacks_a_side(&row, &self.rows[at]) => {
                     left.push(format!("{}: the stored row has more figures", name().trim_end()));
                 }
                 Some(at) => self.rows[at] = row,
                 None => self.rows.push(row),
             }
         }
-        self.rows.sort_by_key(order);
+        self.rows.sort_by_key(sort_key);
         let rows = &self.rows;
         self.runs.retain(|key, _| rows.iter().any(|row| row.run == *key));
         left
     }
 }
 
-/// Whether a row lacks a side that another has.
-fn poorer(new: &Row, old: &Row) -> bool {
-    let lacks = |new: &Side, old: &Side| new.rounds.is_empty() && !old.rounds.is_empty();
+/// Returns whether a row lacks a side that another has.
+fn lacks_a_side(new: &StoredRow, old: &StoredRow) -> bool {
+    let lacks = |new: &StoredSide, old: &StoredSide| new.rounds.is_empty() && !old.rounds.is_empty();
     lacks(&new.ours, &old.ours) || lacks(&new.peer, &old.peer)
 }
 
 /// Suites in order, in them encoders, in these the comparisons as listed.
-fn order(row: &Row) -> (Suite, String, usize, usize) {
+fn sort_key(row: &StoredRow) -> (Suite, String, usize, usize) {
     let comparisons = &DEFINITIONS.comparisons;
     let at = comparisons.iter().position(|found| found.id == row.comparison);
     let policy = at
@@ -252,16 +252,16 @@ pub(crate) mod tests {
     use super::*;
 
     /// A side whose steps took so long in each round.
-    pub(crate) fn side(setting: &str, step_ms: &[f64]) -> Side {
+    pub(crate) fn side_with_steps(setting: &str, step_ms: &[f64]) -> StoredSide {
         let round = |ms: &f64| {
-            Figures::from([
+            SideFigures::from([
                 ("step_ms_mean".into(), *ms),
                 ("peak_rss_mib".into(), 4.0 * ms),
                 ("gflop_per_step".into(), 20.0),
             ])
         };
         let note = step_ms.is_empty().then(|| "no peer was given".to_string());
-        Side {
+        StoredSide {
             setting: setting.into(),
             precision: "f32".into(),
             rounds: step_ms.iter().map(round).collect(),
@@ -271,8 +271,8 @@ pub(crate) mod tests {
     }
 
     /// A row of the suite `steps`.
-    pub(crate) fn row(run: &str, policy: &str, ours: &[f64], peer: &[f64]) -> Row {
-        Row {
+    pub(crate) fn steps_row(run: &str, policy: &str, ours: &[f64], peer: &[f64]) -> StoredRow {
+        StoredRow {
             suite: Suite::Steps,
             comparison: "f32-study".into(),
             encoder: "all-MiniLM-L6-v2".into(),
@@ -280,17 +280,17 @@ pub(crate) mod tests {
             backend: Backend::Flex,
             policy: policy.into(),
             run: run.into(),
-            ours: side("f32", ours),
-            peer: side("study", peer),
+            ours: side_with_steps("f32", ours),
+            peer: side_with_steps("study", peer),
         }
     }
 
     /// Measurements of one run on an invented machine.
-    pub(crate) fn measured(key: &str, rows: Vec<Row>) -> Measured {
+    pub(crate) fn measured_on_test_machine(key: &str, rows: Vec<StoredRow>) -> StoredMeasurements {
         let map = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
         };
-        let run = Run {
+        let run = BenchRun {
             command: "cargo xtask bench --only steps --python PY --write".into(),
             rounds: 3,
             steps: 50,
@@ -298,7 +298,7 @@ pub(crate) mod tests {
             batch: 16,
             threads: 2,
             backend: "flex".into(),
-            machine: Machine {
+            machine: MachineInfo {
                 cpu: "Example CPU".into(),
                 cores: 2,
                 memory_mib: 16_000,
@@ -310,48 +310,54 @@ pub(crate) mod tests {
             gemm_gflops: BTreeMap::from([("f32".into(), vec![190.0, 200.0])]),
             checks: Vec::new(),
         };
-        Measured { schema: SCHEMA, runs: BTreeMap::from([(key.into(), run)]), rows }
+        StoredMeasurements { schema: SCHEMA, runs: BTreeMap::from([(key.into(), run)]), rows }
     }
 
     #[test]
     fn ratios_are_taken_round_by_round() {
-        let row = row("a", "none", &[100.0, 200.0, 100.0], &[400.0, 800.0]);
-        assert_eq!(row.ratios("step_ms_mean"), [4.0, 4.0]);
+        let row = steps_row("a", "none", &[100.0, 200.0, 100.0], &[400.0, 800.0]);
+        assert_eq!(row.round_ratios("step_ms_mean"), [4.0, 4.0]);
     }
 
     #[test]
     fn an_update_loses_nothing() {
-        let mut stored =
-            measured("a", vec![row("a", "none", &[100.0], &[400.0]), row("a", "all", &[50.0], &[200.0])]);
-        let mut failed = row("b", "first-4", &[], &[300.0]);
+        let mut stored = measured_on_test_machine(
+            "a",
+            vec![steps_row("a", "none", &[100.0], &[400.0]), steps_row("a", "all", &[50.0], &[200.0])],
+        );
+        let mut failed = steps_row("b", "first-4", &[], &[300.0]);
         failed.ours.failed = true;
-        let new = vec![row("b", "none", &[90.0], &[400.0]), row("b", "all", &[50.0], &[]), failed];
-        let left = stored.update(measured("b", new));
+        let new =
+            vec![steps_row("b", "none", &[90.0], &[400.0]), steps_row("b", "all", &[50.0], &[]), failed];
+        let left = stored.merge_new(measured_on_test_machine("b", new));
         assert_eq!(left.len(), 2, "{left:?}");
         let runs: Vec<(&str, &str)> =
             stored.rows.iter().map(|row| (row.policy.as_str(), row.run.as_str())).collect();
         assert_eq!(runs, [("none", "b"), ("all", "a")]);
         assert_eq!(stored.runs.len(), 2);
 
-        stored.update(measured("c", vec![row("c", "all", &[50.0], &[210.0])]));
+        stored.merge_new(measured_on_test_machine("c", vec![steps_row("c", "all", &[50.0], &[210.0])]));
         assert_eq!(stored.runs.keys().collect::<Vec<_>>(), ["b", "c"], "a run without rows is dropped");
     }
 
     #[test]
     fn another_processor_has_rows_of_its_own() {
-        let mut stored = measured("a", vec![row("a", "none", &[100.0], &[400.0])]);
-        let mut new = measured("b", vec![row("b", "none", &[50.0], &[300.0])]);
+        let mut stored = measured_on_test_machine("a", vec![steps_row("a", "none", &[100.0], &[400.0])]);
+        let mut new = measured_on_test_machine("b", vec![steps_row("b", "none", &[50.0], &[300.0])]);
         new.runs.get_mut("b").expect("its run").runner.insert("isa".into(), "avx512".into());
-        stored.update(new.clone());
-        stored.update(new);
+        stored.merge_new(new.clone());
+        stored.merge_new(new);
         let runs: Vec<&str> = stored.rows.iter().map(|row| row.run.as_str()).collect();
         assert_eq!(runs, ["a", "b"]);
-        assert_eq!(stored.processors().len(), 2);
+        assert_eq!(stored.run_processors().len(), 2);
     }
 
     #[test]
     fn the_file_reads_back() {
-        let stored = measured("a", vec![row("a", "none", &[100.0], &[])]);
-        assert_eq!(serde_json::from_str::<Measured>(&stored.text()).expect("its own text"), stored);
+        let stored = measured_on_test_machine("a", vec![steps_row("a", "none", &[100.0], &[])]);
+        assert_eq!(
+            serde_json::from_str::<StoredMeasurements>(&stored.file_text()).expect("its own text"),
+            stored
+        );
     }
 }

@@ -15,7 +15,7 @@ pub enum Suite {
     Reading,
     /// Tagging a test file with a trained model; trains one first, so only on request
     Tagging,
-    /// From the start of the command to its first training step; saves a model first where an encoder has no weights, so
+    /// From the start of the command to its first training step; saves a model first if an encoder has no weights, so
     /// only on request
     Starts,
     /// Whole runs with dev scored after each epoch, in time and accuracy

@@ -1,7 +1,8 @@
-//! Where the plans are that the program contains: `configs/` of the workspace, or of the package.
+//! Finds the plans that the program contains: `configs/` of the workspace, or of the package.
 //!
-//! In the workspace `configs` beside this file is a link to that folder, for `cargo package`, which puts the files into the
-//! package. A checkout without links, as on Windows, has a file in its place; so the workspace's own folder comes first.
+//! In the workspace `configs` next to this file is a link to that folder, for `cargo package`, which puts the files
+//! into the package. A checkout without links, as on Windows, has a file in its place; so the workspace's own folder
+//! comes first.
 
 use std::path::Path;
 

@@ -1,12 +1,12 @@
 //! The output of the commands: help, lists, a whole sweep, a report written again.
 
-use frostline_e2e::{Deed, Ended};
+use frostline_e2e::{CellDeed, Ended};
 
-use crate::{shown, world};
+use crate::{new_world, show_ended};
 
 #[test]
 fn help() {
-    let world = world();
+    let world = new_world();
     for arguments in [
         vec!["--help"],
         vec!["sweep", "--help"],
@@ -16,7 +16,7 @@ fn help() {
         vec!["bench", "--help"],
         vec!["device", "--help"],
     ] {
-        let ended = Ended::of(&mut world.command(&arguments));
+        let ended = Ended::run_to_end(&mut world.xtask_command(&arguments));
         assert_eq!(ended.code, Some(0));
         let text: Vec<&str> = ended.out.lines().map(str::trim_end).collect();
         insta::assert_snapshot!(format!("help-{}", arguments[0]), text.join("\n"));
@@ -25,18 +25,24 @@ fn help() {
 
 #[test]
 fn list_shows_cells_and_inputs_and_writes_nothing() {
-    let world = world();
-    let ended =
-        Ended::of(&mut world.sweep(&["--list", "--set", "optimizer.lr=[1e-5, 5e-5]", "--seeds", "7"]));
-    insta::assert_snapshot!(shown(&world, &ended));
-    assert!(!world.path("out").exists());
+    let world = new_world();
+    let ended = Ended::run_to_end(&mut world.sweep_command(&[
+        "--list",
+        "--set",
+        "optimizer.lr=[1e-5, 5e-5]",
+        "--seeds",
+        "7",
+    ]));
+    insta::assert_snapshot!(show_ended(&world, &ended));
+    assert!(!world.path_of("out").exists());
 }
 
 #[test]
 fn policies_that_differ_in_name_alone_are_named() {
-    let world = world();
+    let world = new_world();
     let list = |policies: &str| {
-        let ended = Ended::of(&mut world.sweep(&["--list", "--policies", policies, "--lang", "en"]));
+        let ended =
+            Ended::run_to_end(&mut world.sweep_command(&["--list", "--policies", policies, "--lang", "en"]));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         ended.err
     };
@@ -51,12 +57,12 @@ fn policies_that_differ_in_name_alone_are_named() {
 
 #[test]
 fn what_is_the_same_under_two_names_is_run_once() {
-    let world = world();
+    let world = new_world();
     let plan = "schema = 4\nname = 'twins'\n[treebanks]\nen = 'UD_Small-EN'\nagain = 'UD_Small-EN'\n\
         [grid]\nlang = ['en', 'again']\npolicy = ['first-33%', 'first-2', 'none']\n'encoder.name' = ['tiny', 'copy']\n";
-    world.write("twins.toml", plan);
+    world.write_file("twins.toml", plan);
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
-        let path = world.path(&format!("models/tiny/{file}"));
+        let path = world.path_of(&format!("models/tiny/{file}"));
         if let Ok(text) = std::fs::read_to_string(path) {
             // The origin of a model does not change what it is.
             let text = text.replacen(
@@ -64,22 +70,22 @@ fn what_is_the_same_under_two_names_is_run_once() {
                 "{ \"_name_or_path\": \"elsewhere\", ",
                 usize::from(file == "config.json"),
             );
-            world.write(&format!("models/copy/{file}"), &text);
+            world.write_file(&format!("models/copy/{file}"), &text);
         }
     }
-    let ended = Ended::of(&mut world.sweep(&["--plan", "twins.toml"]));
+    let ended = Ended::run_to_end(&mut world.sweep_command(&["--plan", "twins.toml"]));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let sweep = frostline_record::Sweep::read(&world.path("out")).expect("the sweep");
+    let sweep = frostline_record::Sweep::read(&world.path_of("out")).expect("the sweep");
     let cells: Vec<_> = sweep.cells.iter().map(|cell| cell.title()).collect();
     assert_eq!(cells, ["en first-33% seed 42", "en none seed 42"]);
-    assert_eq!((sweep.twins.len(), world.records().len()), (10, 2));
+    assert_eq!((sweep.twins.len(), world.records_by_title().len()), (10, 2));
     let lines: Vec<&str> = ended.err.lines().filter(|line| line.contains("counted once")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     policies  `first-2` freezes the same parameters as `first-33%`: they are one, trained once and counted once
     encoders  `copy` has the same files as `tiny`: they are one, trained once and counted once
     treebanks `again` has the same files as `en`: they are one, trained once and counted once
     ");
-    let page = std::fs::read_to_string(world.path("out/report/report.md")).expect("a report");
+    let page = std::fs::read_to_string(world.path_of("out/report/report.md")).expect("a report");
     let lines: Vec<&str> = page.lines().filter(|line| line.contains("counted once")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     - `first-33%` and `first-2` freeze the same parameters: one row, counted once.
@@ -90,9 +96,9 @@ fn what_is_the_same_under_two_names_is_run_once() {
 
 #[test]
 fn subsets_are_named_once_the_depth_is_known() {
-    let world = world();
-    world.write("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 2}"#);
-    let ended = Ended::of(&mut world.sweep(&[
+    let world = new_world();
+    world.write_file("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 2}"#);
+    let ended = Ended::run_to_end(&mut world.sweep_command(&[
         "--policies",
         "head-only,subsets,blocks-1",
         "--lang",
@@ -101,21 +107,29 @@ fn subsets_are_named_once_the_depth_is_known() {
         "1",
     ]));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let sweep = frostline_record::Sweep::read(&world.path("out")).expect("the sweep");
+    let sweep = frostline_record::Sweep::read(&world.path_of("out")).expect("the sweep");
     let policies: Vec<_> = sweep.cells.iter().map(|cell| cell.settings.policy.as_str()).collect();
     assert_eq!(policies, ["head-only", "none", "blocks-0", "all", "blocks-1"]);
-    assert_eq!(world.records().len(), 5);
+    assert_eq!(world.records_by_title().len(), 5);
 }
 
 #[test]
 fn a_greedy_search_freezes_the_best_block_of_each_round() {
-    let world = world();
-    world.write("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 3}"#);
-    let search =
-        || Ended::of(&mut world.sweep(&["--policies", "greedy", "--lang", "en,pcm", "--seeds", "1,2"]));
+    let world = new_world();
+    world.write_file("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 3}"#);
+    let search = || {
+        Ended::run_to_end(&mut world.sweep_command(&[
+            "--policies",
+            "greedy",
+            "--lang",
+            "en,pcm",
+            "--seeds",
+            "1,2",
+        ]))
+    };
     let ended = search();
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let records: Vec<_> = world.records().into_values().collect();
+    let records: Vec<_> = world.records_by_title().into_values().collect();
     assert_eq!(records.len(), 7 * 4, "1 + 3 + 2 + 1 sets");
     let mean = |policy: &str| {
         let found: Vec<f64> = records
@@ -142,69 +156,74 @@ fn a_greedy_search_freezes_the_best_block_of_each_round() {
         "{ended:?}"
     );
     assert!(ended.out.contains("frozen: 0, 1, 2"), "{ended:?}");
-    let sweep = frostline_record::Sweep::read(&world.path("out")).expect("the sweep");
+    let sweep = frostline_record::Sweep::read(&world.path_of("out")).expect("the sweep");
     assert!(!sweep.search_continues, "this was the last round");
 
     let again = search();
-    assert_eq!((again.code, world.records().len()), (Some(0), 28), "{again:?}");
+    assert_eq!((again.code, world.records_by_title().len()), (Some(0), 28), "{again:?}");
     assert!(!again.err.contains("done in"), "nothing is run twice: {again:?}");
 }
 
 #[test]
 fn a_greedy_search_continues_while_its_command_is_there() {
-    let world = world();
-    world.write("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 3}"#);
-    let continues = || frostline_record::Sweep::read(&world.path("out")).expect("the sweep").search_continues;
+    let world = new_world();
+    world.write_file("models/tiny/config.json", r#"{"model_type": "distilbert", "n_layers": 3}"#);
+    let continues =
+        || frostline_record::Sweep::read(&world.path_of("out")).expect("the sweep").search_continues;
     let search = ["--policies", "greedy", "--lang", "en", "--seeds", "1"];
-    let begun = Ended::of(world.sweep(&search).arg("--begin"));
+    let begun = Ended::run_to_end(world.sweep_command(&search).arg("--begin"));
     assert_eq!((begun.code, continues()), (Some(0), false), "nobody stays to add cells: {begun:?}");
 
-    world.script(&[("en blocks-1 seed 1", Deed::Fail)]);
-    let stopped = Ended::of(&mut world.sweep(&search));
-    assert_eq!((stopped.code, world.records().len(), continues()), (Some(1), 4, false), "{stopped:?}");
+    world.set_script(&[("en blocks-1 seed 1", CellDeed::Fail)]);
+    let stopped = Ended::run_to_end(&mut world.sweep_command(&search));
+    assert_eq!(
+        (stopped.code, world.records_by_title().len(), continues()),
+        (Some(1), 4, false),
+        "{stopped:?}"
+    );
     assert!(stopped.out.contains("greedy    stops here: en blocks-1 seed 1 has no result"), "{stopped:?}");
 
     // The search needs no result of `none`.
-    world.script(&[("en none seed 1", Deed::Fail)]);
-    std::fs::remove_dir_all(world.path("out")).expect("the first sweep");
-    let ended = Ended::of(&mut world.sweep(&search));
-    assert_eq!((ended.code, world.records().len(), continues()), (Some(1), 7, false), "{ended:?}");
+    world.set_script(&[("en none seed 1", CellDeed::Fail)]);
+    std::fs::remove_dir_all(world.path_of("out")).expect("the first sweep");
+    let ended = Ended::run_to_end(&mut world.sweep_command(&search));
+    assert_eq!((ended.code, world.records_by_title().len(), continues()), (Some(1), 7, false), "{ended:?}");
 }
 
 #[test]
 fn a_whole_sweep() {
-    let world = world();
-    let ended = Ended::of(&mut world.sweep(&["--lang", "en", "--seeds", "1"]));
+    let world = new_world();
+    let ended = Ended::run_to_end(&mut world.sweep_command(&["--lang", "en", "--seeds", "1"]));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    insta::assert_snapshot!(without_table_and_times(&shown(&world, &ended)));
-    assert_eq!(world.records().len(), 2);
-    assert!(world.path("out/report/report.md").exists());
+    insta::assert_snapshot!(without_table_and_times(&show_ended(&world, &ended)));
+    assert_eq!(world.records_by_title().len(), 2);
+    assert!(world.path_of("out/report/report.md").exists());
 }
 
 #[test]
 fn the_data_report_trains_nothing_and_writes_nothing() {
-    let world = world();
-    let ended = Ended::of(&mut world.sweep(&["--data-report", "--seeds", "1,2"]));
+    let world = new_world();
+    let ended = Ended::run_to_end(&mut world.sweep_command(&["--data-report", "--seeds", "1,2"]));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    insta::assert_snapshot!(shown(&world, &ended));
-    assert!(!world.path("out").exists());
-    let ended = Ended::of(&mut world.sweep(&["--data-report", "--verify"]));
+    insta::assert_snapshot!(show_ended(&world, &ended));
+    assert!(!world.path_of("out").exists());
+    let ended = Ended::run_to_end(&mut world.sweep_command(&["--data-report", "--verify"]));
     assert_eq!(ended.code, Some(2), "{ended:?}");
 }
 
 #[test]
 fn a_report_counts_predictions_and_does_without_them() {
-    let world = world();
-    assert_eq!(Ended::of(&mut world.sweep(&["--lang", "en", "--seeds", "1"])).code, Some(0));
-    let page = || std::fs::read_to_string(world.path("out/report/report.md")).expect("report.md");
-    let errors = std::fs::read_to_string(world.path("out/report/errors.md")).expect("errors.md");
+    let world = new_world();
+    assert_eq!(Ended::run_to_end(&mut world.sweep_command(&["--lang", "en", "--seeds", "1"])).code, Some(0));
+    let page = || std::fs::read_to_string(world.path_of("out/report/report.md")).expect("report.md");
+    let errors = std::fs::read_to_string(world.path_of("out/report/errors.md")).expect("errors.md");
     assert!(errors.contains("### Where policies differ from none"), "{errors}");
     assert!(page().contains("[errors.md](errors.md)") && page().contains("[data.md](data.md)"), "{}", page());
-    for cell in std::fs::read_dir(world.path("out/cells")).expect("cells").flatten() {
+    for cell in std::fs::read_dir(world.path_of("out/cells")).expect("cells").flatten() {
         std::fs::write(cell.path().join("dev.tsv"), "torn").expect("a file");
     }
-    let out = world.path("out").display().to_string();
-    let ended = Ended::of(&mut world.command(&["report", &out]));
+    let out = world.path_of("out").display().to_string();
+    let ended = Ended::run_to_end(&mut world.xtask_command(&["report", &out]));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(page().contains("**2 files of predictions could not be used**"), "{}", page());
 }
@@ -223,9 +242,9 @@ fn without_table_and_times(text: &str) -> String {
 
 #[test]
 fn a_prefix_is_announced_once() {
-    let world = world();
-    world.script(&[("en all seed 1", Deed::Prefix)]);
-    let ended = Ended::of(&mut world.sweep(&["--lang", "en", "--seeds", "1"]));
+    let world = new_world();
+    world.set_script(&[("en all seed 1", CellDeed::Prefix)]);
+    let ended = Ended::run_to_end(&mut world.sweep_command(&["--lang", "en", "--seeds", "1"]));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let lines: Vec<&str> = ended.err.lines().filter(|line| line.contains("frozen embeddings")).collect();
     insta::assert_snapshot!(lines.join("\n"), @"[  2/2] en all seed 1: computing once what its frozen embeddings and 4 blocks make of the data");
@@ -233,9 +252,10 @@ fn a_prefix_is_announced_once() {
 
 #[test]
 fn missing_bf16_is_reported_before_the_first_cell() {
-    let world = world();
+    let world = new_world();
     let introduced = |more: &[&str]| {
-        let ended = Ended::of(&mut world.sweep(&[&["--lang", "en", "--seeds", "1"], more].concat()));
+        let ended =
+            Ended::run_to_end(&mut world.sweep_command(&[&["--lang", "en", "--seeds", "1"], more].concat()));
         assert_eq!(ended.code, Some(0), "{ended:?}");
         ended.out.lines().filter(|line| line.starts_with("precision")).map(String::from).collect::<Vec<_>>()
     };
@@ -246,49 +266,49 @@ fn missing_bf16_is_reported_before_the_first_cell() {
 
 #[test]
 fn synthetic_data_is_marked() {
-    let world = world();
-    let plan = std::fs::read_to_string(world.path("plan.toml")).expect("the plan");
-    world.write("plan.toml", &plan.replacen("name =", "synthetic = true\nname =", 1));
-    let ended = Ended::of(&mut world.sweep(&["--seeds", "1"]));
+    let world = new_world();
+    let plan = std::fs::read_to_string(world.path_of("plan.toml")).expect("the plan");
+    world.write_file("plan.toml", &plan.replacen("name =", "synthetic = true\nname =", 1));
+    let ended = Ended::run_to_end(&mut world.sweep_command(&["--seeds", "1"]));
     assert_eq!(ended.code, Some(0));
     assert!(ended.out.contains("SYNTHETIC DATA: made by a grammar"), "{}", ended.out);
-    let page = std::fs::read_to_string(world.path("out/report/report.md")).expect("the report");
+    let page = std::fs::read_to_string(world.path_of("out/report/report.md")).expect("the report");
     assert!(page.to_lowercase().contains("synthetic"), "{page}");
 }
 
 #[test]
 fn verify_takes_a_step_and_leaves_no_files() {
-    let world = world();
-    let ended = Ended::of(&mut world.sweep(&["--verify"]));
+    let world = new_world();
+    let ended = Ended::run_to_end(&mut world.sweep_command(&["--verify"]));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.out.contains("verified  8 cells"), "{}", ended.out);
-    assert!(!world.path("out").exists());
+    assert!(!world.path_of("out").exists());
 
-    world.script(&[("en all seed 1", Deed::Fail)]);
-    let ended = Ended::of(&mut world.sweep(&["--verify"]));
+    world.set_script(&[("en all seed 1", CellDeed::Fail)]);
+    let ended = Ended::run_to_end(&mut world.sweep_command(&["--verify"]));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.out.contains("failed    en all seed 1: frozen weights moved"), "{}", ended.out);
-    assert!(!world.path("out").exists());
+    assert!(!world.path_of("out").exists());
 }
 
 #[test]
 fn the_report_can_be_written_again() {
-    let world = world();
-    assert_eq!(Ended::of(&mut world.sweep(&[])).code, Some(0));
-    let page = || std::fs::read(world.path("out/report/report.md")).expect("the report");
+    let world = new_world();
+    assert_eq!(Ended::run_to_end(&mut world.sweep_command(&[])).code, Some(0));
+    let page = || std::fs::read(world.path_of("out/report/report.md")).expect("the report");
     let first = page();
-    std::fs::remove_dir_all(world.path("out/report")).expect("the report");
-    let ended = Ended::of(&mut world.command(&["report", "out"]));
+    std::fs::remove_dir_all(world.path_of("out/report")).expect("the report");
+    let ended = Ended::run_to_end(&mut world.xtask_command(&["report", "out"]));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(page(), first);
 }
 
 #[test]
 fn the_default_folder_is_the_same_for_more_seeds_and_another_for_other_settings() {
-    let world = world();
+    let world = new_world();
     let folder = |arguments: &[&str]| {
         let fixed = ["sweep", "--plan", "plan.toml", "--data", "data", "--models", "models", "--list"];
-        let ended = Ended::of(&mut world.command(&[&fixed, arguments].concat()));
+        let ended = Ended::run_to_end(&mut world.xtask_command(&[&fixed, arguments].concat()));
         let line = ended.out.lines().find(|line| line.starts_with("folder")).expect("the folder");
         let name = line.rsplit('/').next().expect("a name").to_string();
         assert!(name.starts_with("small-") && name.len() == 12, "{name}");
@@ -304,19 +324,20 @@ fn the_default_folder_is_the_same_for_more_seeds_and_another_for_other_settings(
 
 #[test]
 fn data_without_a_plan_is_the_study_on_it() {
-    let world = world();
+    let world = new_world();
     for split in ["train", "dev", "test"] {
         let sentence = "1\tGlaciers\t_\tNOUN\t_\t_\t0\t_\t_\t_\n\n";
-        world.write(&format!("data/UD_English-EWT/x-ud-{split}.conllu"), sentence);
+        world.write_file(&format!("data/UD_English-EWT/x-ud-{split}.conllu"), sentence);
     }
     let fixed =
         ["sweep", "--data", "data", "--models", "models", "--encoder", "tiny", "--lang", "en", "--list"];
-    let ended = Ended::of(&mut world.command(&fixed));
+    let ended = Ended::run_to_end(&mut world.xtask_command(&fixed));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let about: Vec<&str> = ended.out.lines().take(2).collect();
     assert!(about[0].starts_with("plan      paper (") && about[0].contains("30 cells"), "{about:?}");
     insta::assert_snapshot!(about[1].trim_start(), @"chosen because --data is given and --plan is not; --plan demo runs the demo, --plan FILE your own");
     assert!(ended.out.contains("data/UD_English-EWT/x-ud-train.conllu"), "{}", ended.out);
-    let missing = Ended::of(&mut world.command(&["sweep", "--data", "nowhere", "--lang", "en"]));
+    let missing =
+        Ended::run_to_end(&mut world.xtask_command(&["sweep", "--data", "nowhere", "--lang", "en"]));
     assert_eq!(missing.code, Some(3), "never the demo: {missing:?}");
 }

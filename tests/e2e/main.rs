@@ -17,15 +17,15 @@ mod trust;
 use frostline_e2e::{Ended, World};
 
 /// Returns a new world with the binaries under test.
-fn world() -> World {
+fn new_world() -> World {
     World::new(env!("CARGO_BIN_EXE_xtask-under-test"), env!("CARGO_BIN_EXE_fake-runner"))
 }
 
 /// Exit code and output without the world's own paths.
-fn shown(world: &World, ended: &Ended) -> String {
+fn show_ended(world: &World, ended: &Ended) -> String {
     let code = ended.code.map_or("signal".into(), |code| code.to_string());
     let text = format!("exit code {code}\n--- out\n{}--- err\n{}", ended.out, ended.err);
-    text.replace(&world.path("").display().to_string(), "[world]/")
+    text.replace(&world.path_of("").display().to_string(), "[world]/")
         .replace(env!("CARGO_BIN_EXE_fake-runner"), "[fake-runner]")
         .lines()
         .map(|line| line.trim_end().to_string() + "\n")

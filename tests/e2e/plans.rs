@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 
 use frostline_record::{Plan, Reference, Settings};
 
-fn configs() -> PathBuf {
+fn configs_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").join("configs")
 }
 
-fn plan(name: &str) -> (String, Plan) {
-    let text = std::fs::read_to_string(configs().join(name)).expect("the plan");
+fn read_plan(name: &str) -> (String, Plan) {
+    let text = std::fs::read_to_string(configs_folder().join(name)).expect("the plan");
     let plan = Plan::parse(&text, name).expect("a plan");
     (text, plan)
 }
 
 #[test]
 fn every_plan_expands() {
-    let mut names: Vec<String> = std::fs::read_dir(configs())
+    let mut names: Vec<String> = std::fs::read_dir(configs_folder())
         .expect("the plans")
         .flatten()
         .filter(|entry| entry.path().is_file())
@@ -26,9 +26,10 @@ fn every_plan_expands() {
     names.sort();
     let mut text = String::new();
     for name in names {
-        let (_, plan) = plan(&name);
+        let (_, plan) = read_plan(&name);
         let cells = plan.expand().expect("cells");
-        let found = Reference::of_plan(&plan, &configs().join(&name)).expect("a reference that is there");
+        let found =
+            Reference::of_plan(&plan, &configs_folder().join(&name)).expect("a reference that is there");
         let lengths = plan.axes().into_iter().map(|axis| plan.grid[axis].len());
         assert_eq!(cells.len(), lengths.product::<usize>(), "{name}: every combination once");
         text += &format!("{name}: {} cells of {:?}\n", cells.len(), plan.treebanks);
@@ -37,7 +38,7 @@ fn every_plan_expands() {
             text += &format!("  {axis} = {}\n", values.join(", "));
         }
         let all: Vec<Vec<String>> =
-            cells.iter().map(|cell| differences(&Settings::default(), cell)).collect();
+            cells.iter().map(|cell| differing_settings(&Settings::default(), cell)).collect();
         let base: Vec<&String> =
             all[0].iter().filter(|leaf| all.iter().all(|leaves| leaves.contains(leaf))).collect();
         for (which, at) in [("first", 0), ("last", cells.len() - 1)] {
@@ -55,17 +56,17 @@ fn every_plan_expands() {
 }
 
 /// Returns the settings in which a cell differs from the defaults, except its place in the grid.
-fn differences(usual: &Settings, cell: &Settings) -> Vec<String> {
-    let usual = leaves(&toml::Table::try_from(usual).expect("a table"), "");
-    let cell = leaves(&toml::Table::try_from(cell).expect("a table"), "");
+fn differing_settings(usual: &Settings, cell: &Settings) -> Vec<String> {
+    let usual = table_leaves(&toml::Table::try_from(usual).expect("a table"), "");
+    let cell = table_leaves(&toml::Table::try_from(cell).expect("a table"), "");
     let placed = |text: &str| ["lang ", "policy ", "seed "].iter().any(|name| text.starts_with(name));
     cell.into_iter().filter(|leaf| !usual.contains(leaf) && !placed(leaf)).collect()
 }
 
 /// Returns all values of a table as `path = value`.
-fn leaves(table: &toml::Table, path: &str) -> Vec<String> {
+fn table_leaves(table: &toml::Table, path: &str) -> Vec<String> {
     let leaf = |(key, value): (&String, &toml::Value)| match value {
-        toml::Value::Table(inner) => leaves(inner, &format!("{path}{key}.")),
+        toml::Value::Table(inner) => table_leaves(inner, &format!("{path}{key}.")),
         value => vec![format!("{path}{key} = {value}")],
     };
     table.iter().flat_map(leaf).collect()
@@ -73,11 +74,11 @@ fn leaves(table: &toml::Table, path: &str) -> Vec<String> {
 
 #[test]
 fn the_reference_names_every_setting_with_its_default_and_nothing_else() {
-    let (text, plan) = plan("reference.toml");
+    let (text, plan) = read_plan("reference.toml");
     let written: toml::Table = toml::from_str(&text).expect("TOML");
     let usual = toml::Table::try_from(Settings::default()).expect("a table");
-    let mut found = leaves(written["settings"].as_table().expect("[settings]"), "");
-    let mut expected = leaves(&usual, "");
+    let mut found = table_leaves(written["settings"].as_table().expect("[settings]"), "");
+    let mut expected = table_leaves(&usual, "");
     found.sort();
     expected.sort();
     assert_eq!(found, expected);
@@ -105,7 +106,7 @@ fn the_reference_names_every_setting_with_its_default_and_nothing_else() {
 
 #[test]
 fn the_reference_explains_every_setting() {
-    let (text, _) = plan("reference.toml");
+    let (text, _) = read_plan("reference.toml");
     let mut explained = false;
     for line in text.lines() {
         match line {

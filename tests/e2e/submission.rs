@@ -6,7 +6,7 @@ use std::process::Command;
 
 use frostline_e2e::{Ended, World};
 
-use crate::world;
+use crate::new_world;
 
 /// Gives job 41, then 42; the file `at-report`, if there is one, is run in place of the second.
 const SBATCH: &str = r#"#!/bin/sh
@@ -17,8 +17,8 @@ echo 42
 "#;
 
 /// Returns a world whose cluster does this when the report's job is submitted.
-fn cluster(at_report: &str) -> World {
-    let world = world();
+fn world_with_cluster(at_report: &str) -> World {
+    let world = new_world();
     for (name, text) in [
         ("sbatch", SBATCH),
         ("scancel", "#!/bin/sh\necho \"$@\" >> \"$CALLS/scancel\"\n"),
@@ -26,61 +26,63 @@ fn cluster(at_report: &str) -> World {
         ("squeue", "#!/bin/sh\n"),
     ] {
         let name = format!("bin/{name}");
-        world.write(&name, text);
+        world.write_file(&name, text);
         let all = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(world.path(&name), all).expect("the permissions");
+        std::fs::set_permissions(world.path_of(&name), all).expect("the permissions");
     }
-    world.write("calls/at-report", at_report);
+    world.write_file("calls/at-report", at_report);
     world
 }
 
 /// Returns a command that finds that cluster.
-fn there(world: &World, mut command: Command) -> Command {
+fn with_cluster(world: &World, mut command: Command) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{}:{path}", world.path("bin").display()));
-    command.env("CALLS", world.path("calls"));
+    command.env("PATH", format!("{}:{path}", world.path_of("bin").display()));
+    command.env("CALLS", world.path_of("calls"));
     command
 }
 
-fn submitted(world: &World) -> Ended {
-    Ended::of(&mut there(world, world.sweep(&["--executor", "slurm", "--detach"])))
+fn submit_sweep(world: &World) -> Ended {
+    Ended::run_to_end(&mut with_cluster(world, world.sweep_command(&["--executor", "slurm", "--detach"])))
 }
 
 /// Returns the arguments of each call of a command.
-fn calls(world: &World, name: &str) -> Vec<String> {
-    let text = std::fs::read_to_string(world.path(&format!("calls/{name}"))).unwrap_or_default();
+fn recorded_calls(world: &World, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(world.path_of(&format!("calls/{name}"))).unwrap_or_default();
     text.lines().map(String::from).collect()
 }
 
 #[test]
 fn what_was_submitted_can_be_cancelled() {
-    let world = cluster("");
-    let ended = submitted(&world);
+    let world = world_with_cluster("");
+    let ended = submit_sweep(&world);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.out.contains("in array 41, the report in job 42"), "{}", ended.out);
-    let cancelled = Ended::of(&mut there(&world, world.command(&["sweep", "--cancel", "out"])));
+    let cancelled =
+        Ended::run_to_end(&mut with_cluster(&world, world.xtask_command(&["sweep", "--cancel", "out"])));
     assert_eq!(cancelled.code, Some(0), "{cancelled:?}");
-    assert_eq!(calls(&world, "scancel"), ["41 42"]);
+    assert_eq!(recorded_calls(&world, "scancel"), ["41 42"]);
 }
 
 /// The command can end, or lose its machine, while it submits.
 #[test]
 fn an_array_is_noted_before_the_report_is_submitted() {
-    let world = cluster("kill -9 $PPID; sleep 1");
-    assert_eq!(submitted(&world).code, None);
-    let cancelled = Ended::of(&mut there(&world, world.command(&["sweep", "--cancel", "out"])));
+    let world = world_with_cluster("kill -9 $PPID; sleep 1");
+    assert_eq!(submit_sweep(&world).code, None);
+    let cancelled =
+        Ended::run_to_end(&mut with_cluster(&world, world.xtask_command(&["sweep", "--cancel", "out"])));
     assert_eq!(cancelled.code, Some(0), "{cancelled:?}");
-    assert_eq!(calls(&world, "scancel"), ["41"]);
+    assert_eq!(recorded_calls(&world, "scancel"), ["41"]);
 }
 
 #[test]
 fn a_refused_report_or_a_note_that_cannot_be_kept_leaves_no_job() {
     let unwritable = "rm out/slurm/jobs.json; mkdir out/slurm/jobs.json";
     for (at_report, jobs) in [("echo no >&2; exit 1", "41"), (unwritable, "41 42")] {
-        let world = cluster(at_report);
-        let ended = submitted(&world);
+        let world = world_with_cluster(at_report);
+        let ended = submit_sweep(&world);
         assert_eq!(ended.code, Some(3), "{ended:?}");
-        assert_eq!(calls(&world, "scancel"), [jobs], "{ended:?}");
+        assert_eq!(recorded_calls(&world, "scancel"), [jobs], "{ended:?}");
         let shown = format!("jobs {} were submitted and have been cancelled", jobs.replace(' ', ", "));
         assert!(ended.err.contains(&shown), "{}", ended.err);
     }
@@ -88,11 +90,11 @@ fn a_refused_report_or_a_note_that_cannot_be_kept_leaves_no_job() {
 
 #[test]
 fn nothing_is_submitted_where_notes_are_damaged() {
-    let world = cluster("");
-    assert_eq!(submitted(&world).code, Some(0));
-    world.write("out/slurm/jobs.json", "[{");
-    let ended = submitted(&world);
+    let world = world_with_cluster("");
+    assert_eq!(submit_sweep(&world).code, Some(0));
+    world.write_file("out/slurm/jobs.json", "[{");
+    let ended = submit_sweep(&world);
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.err.contains("jobs.json: damaged; `squeue --me` shows"), "{}", ended.err);
-    assert_eq!(calls(&world, "sbatch").len(), 2, "the report and the array of the first time");
+    assert_eq!(recorded_calls(&world, "sbatch").len(), 2, "the report and the array of the first time");
 }

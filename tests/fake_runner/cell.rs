@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use frostline_e2e::Deed;
+use frostline_e2e::CellDeed;
 use frostline_files::claim::Commit;
 use frostline_record::{
     AccountRow, Accounts, Cell, Cost, EpochRow, EpochTiming, Event, Forms, FreezeCheck, Job, Loaded,
@@ -14,83 +14,83 @@ use frostline_record::{
     StageOutcome, StageParameters, StepEvent, StoredFile, TaskFacts, TaskOutcome, Timing, Unit,
 };
 
-use crate::send;
+use crate::send_event;
 
 const STEPS: u64 = 10;
 
 /// Runs one cell according to the script.
-pub fn run(job: &Job, deed: Deed, made_by: &MadeBy) {
+pub fn run_scripted_cell(job: &Job, deed: CellDeed, made_by: &MadeBy) {
     let folder = Path::new(&job.folder);
-    send(&Event::Loaded(loaded(job)));
-    if deed == Deed::Prefix {
+    send_event(&Event::Loaded(loaded_event(job)));
+    if deed == CellDeed::Prefix {
         for share in [Some(0.0), None, Some(0.5)] {
-            send(&Event::Prefix(PrefixEvent { id: job.cell.id.clone(), blocks: 4, share }));
+            send_event(&Event::Prefix(PrefixEvent { id: job.cell.id.clone(), blocks: 4, share }));
         }
     }
-    let outcome = outcome(job, folder);
+    let outcome = make_outcome(job, folder);
     for row in &outcome.epochs {
         write_epoch(job, row, folder);
-        if deed == Deed::Chatter {
-            let event = step(job, row);
+        if deed == CellDeed::Chatter {
+            let event = step_event(job, row);
             loop {
-                send(&event);
+                send_event(&event);
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        act(deed, folder);
+        act_out(deed, folder);
     }
     let first = !folder.join("tried").exists();
     std::fs::write(folder.join("tried"), "").expect("a file");
-    if deed == Deed::Fail || (deed == Deed::FailOnce && first) {
+    if deed == CellDeed::Fail || (deed == CellDeed::FailOnce && first) {
         let error = "frozen weights moved".to_string();
-        let is_late = !job.verify && !record(job, made_by, None, Some(error.clone()));
+        let is_late = !job.verify && !write_record(job, made_by, None, Some(error.clone()));
         let id = job.cell.id.clone();
-        return send(&if is_late { Event::Late { id } } else { Event::Failed { id, error } });
+        return send_event(&if is_late { Event::Late { id } } else { Event::Failed { id, error } });
     }
-    let is_late = !job.verify && !record(job, made_by, Some(outcome), None);
+    let is_late = !job.verify && !write_record(job, made_by, Some(outcome), None);
     let id = job.cell.id.clone();
-    send(&if is_late { Event::Late { id } } else { Event::Done { id } });
+    send_event(&if is_late { Event::Late { id } } else { Event::Done { id } });
 }
 
 /// The failures and delays of the script.
-fn act(deed: Deed, folder: &Path) {
+fn act_out(deed: CellDeed, folder: &Path) {
     match deed {
-        Deed::Crash => {
+        CellDeed::Crash => {
             eprintln!("thread 'main' panicked: the fake crashes");
             std::process::abort();
         }
-        Deed::OutOfMemory => {
+        CellDeed::OutOfMemory => {
             eprintln!("memory allocation of 266295 bytes failed");
             std::process::abort();
         }
-        Deed::Quit => {
+        CellDeed::Quit => {
             eprintln!("memory ran out");
             std::process::exit(7);
         }
         // The runner waits to be killed: a record written earlier would count.
-        Deed::Babble => {
+        CellDeed::Babble => {
             println!("this is no event");
-            act(Deed::Deaf, folder);
+            act_out(CellDeed::Deaf, folder);
         }
-        Deed::Deaf => loop {
-            append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
+        CellDeed::Deaf => loop {
+            append_line(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(20));
         },
         // The runner keeps writing until it is killed, so that a test would detect an orphaned process.
-        Deed::Hang => loop {
-            append(folder, &format!("{{\"pid\":{}}}", std::process::id()));
+        CellDeed::Hang => loop {
+            append_line(folder, &format!("{{\"pid\":{}}}", std::process::id()));
             std::thread::sleep(Duration::from_millis(5));
         },
-        Deed::Finish | Deed::Prefix | Deed::Chatter | Deed::Fail | Deed::FailOnce => {}
+        CellDeed::Finish | CellDeed::Prefix | CellDeed::Chatter | CellDeed::Fail | CellDeed::FailOnce => {}
     }
 }
 
-fn append(folder: &Path, line: &str) {
+fn append_line(folder: &Path, line: &str) {
     let file = OpenOptions::new().create(true).append(true).open(folder.join("metrics.jsonl"));
     writeln!(file.expect("metrics.jsonl"), "{line}").expect("a line");
 }
 
-fn step(job: &Job, row: &EpochRow) -> Event {
+fn step_event(job: &Job, row: &EpochRow) -> Event {
     Event::Step(StepEvent {
         id: job.cell.id.clone(),
         step: row.step,
@@ -106,21 +106,21 @@ fn step(job: &Job, row: &EpochRow) -> Event {
 
 fn write_epoch(job: &Job, row: &EpochRow, folder: &Path) {
     let id = job.cell.id.clone();
-    for event in [step(job, row), Event::Epoch { id, row: row.clone() }] {
-        append(folder, &serde_json::to_string(&event).expect("plain data"));
-        send(&event);
+    for event in [step_event(job, row), Event::Epoch { id, row: row.clone() }] {
+        append_line(folder, &serde_json::to_string(&event).expect("plain data"));
+        send_event(&event);
     }
 }
 
-fn loaded(job: &Job) -> Loaded {
+fn loaded_event(job: &Job) -> Loaded {
     let text = |words: &[&str]| words.iter().map(ToString::to_string).collect();
     Loaded {
         id: job.cell.id.clone(),
         steps: STEPS,
         sentences: [3, 2, 2],
         tags: text(&["NOUN", "VERB"]),
-        accounts: accounts(job),
-        stages: vec![StageParameters { name: "train".into(), trainable: accounts(job).trainable }],
+        accounts: make_accounts(job),
+        stages: vec![StageParameters { name: "train".into(), trainable: make_accounts(job).trainable }],
         initialised: text(&["upos.weight", "upos.bias"]),
         sample: Sample {
             words: text(&["Glaciers", "thaw"]),
@@ -133,12 +133,12 @@ fn loaded(job: &Job) -> Loaded {
 }
 
 /// Returns the numbers of trainable and of all parameters.
-pub fn parameters(cell: &Cell) -> [u64; 2] {
+pub fn count_parameters(cell: &Cell) -> [u64; 2] {
     let accounts = accounts_of(cell);
     [accounts.trainable, accounts.total]
 }
 
-fn accounts(job: &Job) -> Accounts {
+fn make_accounts(job: &Job) -> Accounts {
     accounts_of(&job.cell)
 }
 
@@ -153,7 +153,7 @@ fn accounts_of(cell: &Cell) -> Accounts {
 }
 
 /// Returns a score between 50 and 90 of 100 words that depends only on the cell.
-fn score(job: &Job, epoch: u64) -> Score {
+fn invent_score(job: &Job, epoch: u64) -> Score {
     let digit = u64::from_str_radix(&job.cell.id[..2], 16).expect("an id");
     Score {
         loss_nats: 1.0 / (1.0 + epoch as f64),
@@ -165,7 +165,7 @@ fn score(job: &Job, epoch: u64) -> Score {
 }
 
 /// Words in two sentences, of which as many are correct as in the score.
-fn predictions(score: &Score) -> String {
+fn invent_predictions(score: &Score) -> String {
     let mut text = String::from("sent_id\tid\tform\tgold\tpredicted\ttrain\n");
     for word in 0..score.words {
         let (sentence, number) = (word * score.sentences / score.words, word + 1);
@@ -177,7 +177,7 @@ fn predictions(score: &Score) -> String {
 }
 
 /// Facts about the data of every cell.
-pub fn facts() -> BTreeMap<String, TaskFacts> {
+pub fn invent_facts() -> BTreeMap<String, TaskFacts> {
     let split = |sentences, words, subwords| SplitFacts {
         sentences,
         words,
@@ -196,30 +196,30 @@ pub fn facts() -> BTreeMap<String, TaskFacts> {
     [("upos".to_string(), facts)].into()
 }
 
-fn outcome(job: &Job, folder: &Path) -> Outcome {
+fn make_outcome(job: &Job, folder: &Path) -> Outcome {
     let epoch = |epoch: u32| EpochRow {
         epoch,
         step: u64::from(epoch) * STEPS / 2,
         train_loss_nats: 2.0 / f64::from(epoch),
         stage: 1,
-        trainable: accounts(job).trainable,
-        dev: score(job, epoch.into()),
+        trainable: make_accounts(job).trainable,
+        dev: invent_score(job, epoch.into()),
         dev_f1: BTreeMap::new(),
         others: BTreeMap::new(),
     };
-    let predictions = predictions(&score(job, 2));
+    let predictions = invent_predictions(&invent_score(job, 2));
     if !job.verify {
         frostline_files::write(&folder.join("dev.tsv"), predictions.as_bytes()).expect("predictions");
     }
     let stored = StoredFile::new("dev.tsv", predictions.as_bytes());
     let found = TaskOutcome {
-        scores: [("dev".to_string(), score(job, 2))].into(),
+        scores: [("dev".to_string(), invent_score(job, 2))].into(),
         predictions: [("dev".to_string(), stored)].into(),
     };
     let all_learn = job.cell.settings.policy == "none";
     Outcome {
         headline: "upos".into(),
-        tasks: facts(),
+        tasks: invent_facts(),
         encoder: None,
         cost: Cost {
             gflop_per_step: if all_learn { 3.0 } else { 2.0 },
@@ -239,7 +239,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
         stages: vec![StageOutcome {
             name: "train".into(),
             policy: job.cell.settings.policy.to_string(),
-            accounts: accounts(job),
+            accounts: make_accounts(job),
             steps: STEPS,
             selected_epoch: 2,
             tasks: [("upos".to_string(), found)].into(),
@@ -253,7 +253,7 @@ fn outcome(job: &Job, folder: &Path) -> Outcome {
 }
 
 /// Writes the record; false if another process has the cell, or has recorded it.
-fn record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<String>) -> bool {
+fn write_record(job: &Job, made_by: &MadeBy, result: Option<Outcome>, error: Option<String>) -> bool {
     let timing = result.is_some().then(|| Timing {
         load_ms: 1.0,
         train_ms: 1000.0,

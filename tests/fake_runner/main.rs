@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 use std::sync::mpsc::channel;
 
-use frostline_e2e::{Deed, FAKE_CODE};
+use frostline_e2e::{CellDeed, FAKE_CODE};
 use frostline_record::{
     About, Answer, Cell, CellFacts, Event, Forecast, InParts, Load, MadeBy, Measurement, PairedTimes,
     Request, SCHEMA, TimedPolicy, TimingJob,
@@ -18,7 +18,7 @@ use frostline_record::{
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.get(1).map(String::as_str) {
-        Some("worker") => work(&arguments),
+        Some("worker") => serve_worker(&arguments),
         other => {
             eprintln!("error: the fake runner has no command {other:?}");
             std::process::exit(2);
@@ -27,19 +27,19 @@ fn main() {
 }
 
 /// The answer to a request that runs no cell.
-fn answer(question: Request, arguments: &[String]) -> Answer {
+fn answer_question(question: Request, arguments: &[String]) -> Answer {
     match question {
-        Request::Version => Answer::Version(about()),
+        Request::Version => Answer::Version(answer_about()),
         Request::Check(_) => Answer::Facts(Vec::new()),
-        Request::Data(cells) => Answer::Facts(data(&cells)),
-        Request::Forecast(job) => Answer::Forecasts(forecast(&job.cells)),
-        Request::Time(job) => Answer::Times(time(&job, arguments)),
+        Request::Data(cells) => Answer::Facts(answer_data(&cells)),
+        Request::Forecast(job) => Answer::Forecasts(answer_forecast(&job.cells)),
+        Request::Time(job) => Answer::Times(answer_times(&job, arguments)),
         Request::Run(_) | Request::Stop => unreachable!("no question"),
     }
 }
 
 /// Times in which each frozen policy saves a quarter of the first one's, with a little noise.
-fn time(job: &TimingJob, arguments: &[String]) -> PairedTimes {
+fn answer_times(job: &TimingJob, arguments: &[String]) -> PairedTimes {
     let step_ms = |policy: usize| {
         let base = if policy == 0 { 40.0 } else { 30.0 };
         (0..20).map(|round| base + 0.1 * f64::from((round * 7) % 5)).collect()
@@ -61,35 +61,35 @@ fn time(job: &TimingJob, arguments: &[String]) -> PairedTimes {
 }
 
 /// Facts in which all cells of a language have the same data.
-fn data(cells: &[Cell]) -> Vec<CellFacts> {
+fn answer_data(cells: &[Cell]) -> Vec<CellFacts> {
     let mut facts: Vec<CellFacts> = Vec::new();
     for (at, cell) in cells.iter().enumerate() {
         if !cells[..at].iter().any(|before| before.settings.lang == cell.settings.lang) {
-            facts.push(CellFacts { cell: cell.id.clone(), tasks: cell::facts() });
+            facts.push(CellFacts { cell: cell.id.clone(), tasks: cell::invent_facts() });
         }
     }
     facts
 }
 
 /// Costs of which half are activations.
-fn forecast(cells: &[Cell]) -> Vec<Forecast> {
+fn answer_forecast(cells: &[Cell]) -> Vec<Forecast> {
     let bytes = std::env::var("FAKE_BYTES").map_or(4_000_000_000, |bytes| bytes.parse().expect("a number"));
     let in_parts = [(2, 3_000_000_000), (4, 2_500_000_000)];
     let forecast = |cell: &Cell| Forecast {
         cell: cell.id.clone(),
         steps: 10,
         seconds: None,
-        parameters: cell::parameters(cell),
+        parameters: cell::count_parameters(cell),
         bytes,
         in_parts: in_parts.map(|(accumulate, bytes)| InParts { accumulate, bytes }).to_vec(),
     };
     cells.iter().map(forecast).collect()
 }
 
-fn about() -> About {
+fn answer_about() -> About {
     About {
         version: "0.0.0".into(),
-        code: code(),
+        code: made_by_code(),
         backends: vec!["flex".into()],
         isa: "fake".into(),
         device: "fake".into(),
@@ -97,12 +97,12 @@ fn about() -> About {
     }
 }
 
-fn code() -> String {
+fn made_by_code() -> String {
     std::env::var("FAKE_CODE").unwrap_or_else(|_| FAKE_CODE.into())
 }
 
 /// Returns the value of an option.
-fn after(arguments: &[String], name: &str) -> String {
+fn option_value(arguments: &[String], name: &str) -> String {
     let place = arguments.iter().position(|argument| argument == name);
     place.and_then(|place| arguments.get(place + 1)).cloned().unwrap_or_default()
 }
@@ -110,18 +110,18 @@ fn after(arguments: &[String], name: &str) -> String {
 fn made_by(arguments: &[String]) -> MadeBy {
     MadeBy {
         version: "0.0.0".into(),
-        code: code(),
+        code: made_by_code(),
         revision: String::new(),
-        backend: after(arguments, "--backend"),
+        backend: option_value(arguments, "--backend"),
         device: "none".into(),
         isa: "fake".into(),
         bits: Default::default(),
-        threads: after(arguments, "--threads").parse().unwrap_or(1),
+        threads: option_value(arguments, "--threads").parse().unwrap_or(1),
         node: std::env::var("FAKE_NODE").unwrap_or_default(),
     }
 }
 
-fn work(arguments: &[String]) {
+fn serve_worker(arguments: &[String]) {
     let fail = |variable: &str| {
         if let Ok(error) = std::env::var(variable) {
             eprintln!("{error}");
@@ -137,9 +137,9 @@ fn work(arguments: &[String]) {
         }
     }
     let made_by = made_by(arguments);
-    let script = script();
-    let deaf = script.values().any(|deed| *deed == Deed::Deaf);
-    send(&Event::Ready(made_by.clone()));
+    let script = read_script();
+    let deaf = script.values().any(|deed| *deed == CellDeed::Deaf);
+    send_event(&Event::Ready(made_by.clone()));
 
     let (give, requests) = channel::<Request>();
     std::thread::spawn(move || {
@@ -157,15 +157,15 @@ fn work(arguments: &[String]) {
     while let Ok(request) = requests.recv() {
         match request {
             Request::Run(job) => {
-                let deed = script.get(&job.cell.title()).copied().unwrap_or(Deed::Finish);
-                cell::run(&job, deed, &made_by);
+                let deed = script.get(&job.cell.title()).copied().unwrap_or(CellDeed::Finish);
+                cell::run_scripted_cell(&job, deed, &made_by);
             }
-            question => send(&Event::Answer(answer(question, arguments))),
+            question => send_event(&Event::Answer(answer_question(question, arguments))),
         }
     }
 }
 
-fn script() -> BTreeMap<String, Deed> {
+fn read_script() -> BTreeMap<String, CellDeed> {
     let Ok(path) = std::env::var("FAKE_SCRIPT") else {
         return BTreeMap::new();
     };
@@ -174,7 +174,7 @@ fn script() -> BTreeMap<String, Deed> {
 }
 
 /// Writes one event to standard output.
-fn send(event: &Event) {
+fn send_event(event: &Event) {
     let mut line = serde_json::to_string(event).expect("plain data");
     line.push('\n');
     let mut out = std::io::stdout().lock();

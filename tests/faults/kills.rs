@@ -3,12 +3,12 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use frostline_e2e::children;
+use frostline_e2e::child_processes;
 use frostline_random::Stream;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::{Place, asked};
+use crate::{FaultPlace, requested_amount};
 
 /// The common part of all plans: two workers, and checkpoints at every second step.
 const SHARED: &str = r#"
@@ -72,21 +72,21 @@ every = 1
 
 #[test]
 fn no_moment_of_a_kill_changes_a_result() {
-    let wanted: u64 = asked("FROSTLINE_KILLS").unwrap_or(6);
+    let wanted: u64 = requested_amount("FROSTLINE_KILLS").unwrap_or(6);
     let chance = Stream::new(7, "kills");
     let (mut kills, mut sweeps) = (0, 0);
     while kills < wanted {
         let plan = format!("{SHARED}{}", PLANS[sweeps % PLANS.len()]);
         let started = Instant::now();
-        let reference = Place::new(&plan).finished();
+        let reference = FaultPlace::new(&plan).run_to_success();
         let whole = started.elapsed();
-        let place = Place::new(&plan);
+        let place = FaultPlace::new(&plan);
         // Several kills of one sweep, each at a moment within the time of an undisturbed sweep.
         for _ in 0..wanted.div_ceil(3).min(10) {
             let mut sweep =
-                place.sweep().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+                place.sweep_command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
             std::thread::sleep(whole.mul_f64(0.6 * chance.unit(2 * kills)));
-            let workers = children(&sweep);
+            let workers = child_processes(&sweep);
             let victims = chance.below(2 * kills + 1, 3);
             if sweep.try_wait().expect("a child").is_some() {
                 break;
@@ -107,7 +107,7 @@ fn no_moment_of_a_kill_changes_a_result() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        assert_eq!(place.finished(), reference, "after {kills} kills");
+        assert_eq!(place.run_to_success(), reference, "after {kills} kills");
         sweeps += 1;
     }
     println!("{kills} kills in {sweeps} sweeps, all results equal bit for bit");

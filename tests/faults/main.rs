@@ -27,35 +27,35 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_runner-under-test");
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A folder with a plan, in which one sweep is run until it is done.
-struct Place {
+struct FaultPlace {
     folder: TempDir,
 }
 
 /// The result of a finished sweep: for each cell its result and the hashes of its files.
 #[derive(Clone, Debug, PartialEq)]
-struct Found {
+struct SweepResults {
     results: BTreeMap<String, String>,
     files: BTreeMap<PathBuf, String>,
     report: Vec<String>,
 }
 
-impl Place {
+impl FaultPlace {
     fn new(plan: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         fs::write(folder.path().join("plan.toml"), plan).expect("the plan");
         Self { folder }
     }
 
-    fn path(&self, inside: &str) -> PathBuf {
+    fn path_inside(&self, inside: &str) -> PathBuf {
         self.folder.path().join(inside)
     }
 
-    fn out(&self) -> PathBuf {
-        self.path("out")
+    fn out_folder(&self) -> PathBuf {
+        self.path_inside("out")
     }
 
     /// Returns the sweep, as a command that has not been started.
-    fn sweep(&self) -> Command {
+    fn sweep_command(&self) -> Command {
         let mut command = Command::new(PROGRAM);
         command
             .args(["sweep", "--plan", "plan.toml", "--out", "out", "--threads", "1"])
@@ -67,8 +67,8 @@ impl Place {
     }
 
     /// Runs the sweep to an end, whichever it is.
-    fn run(&self, fault: Option<(&str, &str)>) -> Output {
-        let mut child = self.sweep().envs(fault).spawn().expect("the program starts");
+    fn run_with_fault(&self, fault: Option<(&str, &str)>) -> Output {
+        let mut child = self.sweep_command().envs(fault).spawn().expect("the program starts");
         let started = Instant::now();
         while child.try_wait().expect("a child").is_none() {
             if started.elapsed() > PATIENCE {
@@ -84,13 +84,13 @@ impl Place {
     }
 
     /// Runs the sweep, which must succeed, and reads its results.
-    fn finished(&self) -> Found {
-        let output = self.run(None);
+    fn run_to_success(&self) -> SweepResults {
+        let output = self.run_with_fault(None);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stdout));
-        let out = self.out();
+        let out = self.out_folder();
         let sweep = Sweep::read(&out).expect("a sweep");
-        let mut found = Found { results: BTreeMap::new(), files: BTreeMap::new(), report: Vec::new() };
+        let mut found = SweepResults { results: BTreeMap::new(), files: BTreeMap::new(), report: Vec::new() };
         for record in sweep.records(&out).expect("records") {
             let result =
                 serde_json::to_string(record.result.as_ref().expect("a result")).expect("plain data");
@@ -122,6 +122,6 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the amount of testing that the environment requests.
-fn asked<T: std::str::FromStr>(name: &str) -> Option<T> {
+fn requested_amount<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }

@@ -6,7 +6,7 @@ use frostline_record::{Bits, Record};
 use frostline_testing::{Lack, skipped};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Place, RUNNER, records, result, text};
+use crate::{RUNNER, SweepPlace, output_text, read_records, repeatable_part};
 
 /// Names another program to test, such as one for another processor in an emulator.
 const OTHER_RUNNER: &str = "FROSTLINE_PROGRAM";
@@ -20,8 +20,8 @@ const WORDS: &str = "--lang en --seeds 42 --set train.epochs=1 --set data.first=
 const SENTENCES: &str = "--plan demo-sst2 --seeds 42 --set data.first=24 --set stages.head.train.epochs=1 \
                          --set stages.full.train.epochs=1 --set tasks.sentiment.head=pooler";
 
-fn swept(words: &str, isa: &str) -> Vec<Record> {
-    let place = Place::new();
+fn sweep_with_isa(words: &str, isa: &str) -> Vec<Record> {
+    let place = SweepPlace::new();
     let runner = other_runner().unwrap_or_else(|| RUNNER.into());
     let output = place
         .sweep_of(&runner, words)
@@ -29,8 +29,8 @@ fn swept(words: &str, isa: &str) -> Vec<Record> {
         .env("FROSTLINE_ISA", isa)
         .output()
         .expect("xtask starts");
-    assert!(output.status.success(), "{isa}: {}", text(&output));
-    records(&place.out())
+    assert!(output.status.success(), "{isa}: {}", output_text(&output));
+    read_records(&place.out_folder())
 }
 
 fn other_runner() -> Option<PathBuf> {
@@ -39,25 +39,25 @@ fn other_runner() -> Option<PathBuf> {
 
 /// Returns the results on each instruction set that this processor has, which must be equal. Another runner
 /// computes on its best alone, since an emulator takes minutes for it.
-fn results(words: &str) -> Vec<String> {
-    let best = swept(words, "");
-    let results: Vec<_> = best.iter().map(result).collect();
+fn results_by_isa(words: &str) -> Vec<String> {
+    let best = sweep_with_isa(words, "");
+    let results: Vec<_> = best.iter().map(repeatable_part).collect();
     let lesser: &[&str] = if other_runner().is_some() { &[] } else { &["avx2", "portable"] };
     for isa in lesser.iter().copied() {
-        let lower = swept(words, isa);
+        let lower = sweep_with_isa(words, isa);
         let ran_on = &lower[0].made_by.isa;
         if ran_on != isa {
             skipped(Lack::Processor, &format!("no {isa} here: results are compared with {ran_on} alone"));
         }
         assert!(lower.iter().all(|record| record.made_by.bits == Bits::Reproducible));
-        let differ = lower.iter().zip(&results).find(|(lower, best)| result(lower) != **best);
+        let differ = lower.iter().zip(&results).find(|(lower, best)| repeatable_part(lower) != **best);
         let title = differ.map(|(record, _)| record.cell.title());
         assert_eq!(title, None, "{} and {ran_on} give other bits", best[0].made_by.isa);
     }
     results
 }
 
-fn digest(results: &[String]) -> String {
+fn digest_results(results: &[String]) -> String {
     let hash = Sha256::digest(results.join("\n"));
     hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -66,7 +66,7 @@ fn digest(results: &[String]) -> String {
 #[test]
 fn results_have_the_same_bits_on_every_processor() {
     let found = [WORDS.to_string(), SENTENCES.to_string(), format!("{WORDS} --set train.precision=bf16")]
-        .map(|words| digest(&results(&words)));
+        .map(|words| digest_results(&results_by_isa(&words)));
     let kept = ["00072337f994bda1", "34be81594d5e4cd5", "4c32fd9e439ba14a"];
     assert_eq!(found, kept, "f32, sentences, bf16");
 }

@@ -3,10 +3,10 @@
 use frostline_assets::read;
 use frostline_score::baseline::MostFrequentTag;
 
-use crate::Place;
+use crate::SweepPlace;
 
 /// Words and tags of an embedded split, lowercased as in the original study.
-fn words(lang: &str, split: &str) -> Vec<(String, String)> {
+fn lowercase_words(lang: &str, split: &str) -> Vec<(String, String)> {
     let bytes = read(&format!("embedded:{lang}/{split}.conllu")).expect("the split");
     let text = String::from_utf8(bytes.into_owned()).expect("text");
     frostline_conllu::parse(&text)
@@ -20,16 +20,16 @@ fn words(lang: &str, split: &str) -> Vec<(String, String)> {
 #[test]
 fn context_matters_and_thawing_pays() {
     for lang in ["en", "pcm"] {
-        let baseline = MostFrequentTag::fit(words(lang, "train"));
+        let baseline = MostFrequentTag::fit(lowercase_words(lang, "train"));
         for split in ["dev", "test"] {
-            let gold = words(lang, split);
+            let gold = lowercase_words(lang, split);
             let right = gold.iter().filter(|(word, tag)| baseline.predict(word) == Some(tag)).count();
             let accuracy = right as f64 / gold.len() as f64;
             assert!(accuracy < 0.93, "{lang} {split}: the most frequent tag is right in {accuracy}");
         }
     }
-    let place = Place::new();
-    let records = place.swept("--policies none,head-only --seeds 42-44");
+    let place = SweepPlace::new();
+    let records = place.run_sweep("--policies none,head-only --seeds 42-44");
     assert_eq!(records.len(), 12);
     for record in &records {
         let settings = &record.cell.settings;
@@ -60,6 +60,6 @@ fn context_matters_and_thawing_pays() {
         let none = record.cell.settings.policy == "none";
         assert!(if none { cost.predicted_speedup == 1.0 } else { cost.predicted_speedup > 1.2 }, "{title}");
     }
-    let page = std::fs::read_to_string(place.out().join("report/report.md")).expect("the report");
+    let page = std::fs::read_to_string(place.out_folder().join("report/report.md")).expect("the report");
     assert!(page.contains("Synthetic data"), "the report says what its data is");
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use frostline_e2e::children;
+use frostline_e2e::child_processes;
 use frostline_testing::{Lack, skipped};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::{Place, records, result};
+use crate::{SweepPlace, read_records, repeatable_part};
 
 const PLAN: &str = "--lang en --policies none,all,first-2 --seeds 42,43 --set train.epochs=3 --jobs 1";
 
@@ -23,7 +23,7 @@ fn wait_for(what: &str, mut found: impl FnMut() -> bool) {
     }
 }
 
-fn done(out: &Path) -> BTreeMap<String, SystemTime> {
+fn record_times(out: &Path) -> BTreeMap<String, SystemTime> {
     let cells = std::fs::read_dir(out.join("cells")).into_iter().flatten().flatten();
     let stamp = |cell: std::fs::DirEntry| {
         let written = std::fs::metadata(cell.path().join("record.json")).ok()?.modified().ok()?;
@@ -33,10 +33,10 @@ fn done(out: &Path) -> BTreeMap<String, SystemTime> {
 }
 
 /// Stops a sweep's worker, and resumes it if it is not in the middle of a cell.
-fn stopped(sweep: &Child, out: &Path) -> bool {
-    let Some(worker) = children(sweep).first().copied().map(Pid::from_raw) else { return false };
+fn stop_worker(sweep: &Child, out: &Path) -> bool {
+    let Some(worker) = child_processes(sweep).first().copied().map(Pid::from_raw) else { return false };
     kill(worker, Signal::SIGSTOP).expect("it runs");
-    wait_for("its stop", || state(worker).as_deref() == Some("T"));
+    wait_for("its stop", || process_state(worker).as_deref() == Some("T"));
     let cells = std::fs::read_dir(out.join("cells")).into_iter().flatten().flatten();
     let has = |cell: &std::fs::DirEntry, file: &str| cell.path().join(file).exists();
     let begun = cells.filter(|cell| has(cell, "metrics.jsonl") && !has(cell, "record.json")).count();
@@ -47,12 +47,12 @@ fn stopped(sweep: &Child, out: &Path) -> bool {
 }
 
 /// Returns whether a process has ended; if its parent does not wait for it, it remains as a zombie.
-fn ended(process: Pid) -> bool {
-    state(process).is_none_or(|state| state == "Z" || state == "X")
+fn has_ended(process: Pid) -> bool {
+    process_state(process).is_none_or(|state| state == "Z" || state == "X")
 }
 
 /// Returns the state of a process, as reported by the system.
-fn state(process: Pid) -> Option<String> {
+fn process_state(process: Pid) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     Some(stat.rsplit(')').next()?.split_whitespace().next()?.to_string())
 }
@@ -63,8 +63,8 @@ fn a_killed_sweep_leaves_nothing_that_times_steps() {
     if !Path::new("/proc/self/stat").exists() {
         return skipped(Lack::Platform, "processes are found in /proc");
     }
-    let place = Place::new();
-    let plan = place.path("plan.toml");
+    let place = SweepPlace::new();
+    let plan = place.path_inside("plan.toml");
     let demo = std::fs::read_to_string("../configs/demo.toml").expect("the demo's plan");
     std::fs::write(
         &plan,
@@ -80,12 +80,12 @@ fn a_killed_sweep_leaves_nothing_that_times_steps() {
     assert!(lines.any(|line| line.starts_with("timing    ")), "the sweep has ended");
     let mut timer = None;
     wait_for("what times steps", || {
-        timer = children(&sweep).first().copied();
+        timer = child_processes(&sweep).first().copied();
         timer.is_some()
     });
     sweep.kill().expect("kill -9");
     sweep.wait().expect("its end");
-    wait_for("the end of what times steps", || ended(Pid::from_raw(timer.expect("it was found"))));
+    wait_for("the end of what times steps", || has_ended(Pid::from_raw(timer.expect("it was found"))));
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn a_killed_sweep_is_resumed() {
     if !Path::new("/proc/self/stat").exists() {
         return skipped(Lack::Platform, "workers are found through /proc");
     }
-    let reference: Vec<String> = Place::new().swept(PLAN).iter().map(result).collect();
-    let place = Place::new();
-    let out = place.out();
+    let reference: Vec<String> = SweepPlace::new().run_sweep(PLAN).iter().map(repeatable_part).collect();
+    let place = SweepPlace::new();
+    let out = place.out_folder();
     let start = || {
         place
-            .sweep(PLAN)
+            .sweep_command(PLAN)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .stdin(Stdio::null())
@@ -108,28 +108,30 @@ fn a_killed_sweep_is_resumed() {
 
     // xtask dies; its worker must die with it and write nothing more.
     let mut sweep = start();
-    wait_for("two records", || done(&out).len() >= 2);
-    let workers: Vec<Pid> = children(&sweep).into_iter().map(Pid::from_raw).collect();
+    wait_for("two records", || record_times(&out).len() >= 2);
+    let workers: Vec<Pid> = child_processes(&sweep).into_iter().map(Pid::from_raw).collect();
     assert!(!workers.is_empty());
     sweep.kill().expect("kill -9");
     sweep.wait().expect("its end");
-    wait_for("the workers' end", || workers.iter().all(|&worker| ended(worker)));
-    let before = done(&out);
+    wait_for("the workers' end", || workers.iter().all(|&worker| has_ended(worker)));
+    let before = record_times(&out);
     assert!(before.len() < 6, "killed too late");
 
     // A worker dies in the middle of a cell: that cell fails with a record, the others are done.
     let mut sweep = start();
-    wait_for("a worker in the middle of a cell", || done(&out).len() > before.len() && stopped(&sweep, &out));
-    for worker in children(&sweep) {
+    wait_for("a worker in the middle of a cell", || {
+        record_times(&out).len() > before.len() && stop_worker(&sweep, &out)
+    });
+    for worker in child_processes(&sweep) {
         kill(Pid::from_raw(worker), Signal::SIGKILL).expect("it waits for it");
     }
     assert_eq!(sweep.wait().expect("its end").code(), Some(1));
-    let failed = records(&out).iter().filter(|record| record.error.is_some()).count();
-    assert_eq!((failed, records(&out).len()), (1, 6));
+    let failed = read_records(&out).iter().filter(|record| record.error.is_some()).count();
+    assert_eq!((failed, read_records(&out).len()), (1, 6));
 
     // The same command finishes: earlier records are unchanged, and all results equal an undisturbed sweep's.
-    let finished = place.swept(PLAN);
-    let after = done(&out);
+    let finished = place.run_sweep(PLAN);
+    let after = record_times(&out);
     assert!(before.iter().all(|(cell, written)| after[cell] == *written), "finished cells are not run again");
-    assert_eq!(finished.iter().map(result).collect::<Vec<_>>(), reference);
+    assert_eq!(finished.iter().map(repeatable_part).collect::<Vec<_>>(), reference);
 }

@@ -25,25 +25,25 @@ use tempfile::TempDir;
 const RUNNER: &str = env!("CARGO_BIN_EXE_runner-under-test");
 
 /// A folder for one sweep.
-struct Place {
+struct SweepPlace {
     folder: TempDir,
 }
 
-impl Place {
+impl SweepPlace {
     fn new() -> Self {
         Self { folder: TempDir::new().expect("a temporary folder") }
     }
 
-    fn path(&self, inside: &str) -> PathBuf {
+    fn path_inside(&self, inside: &str) -> PathBuf {
         self.folder.path().join(inside)
     }
 
-    fn out(&self) -> PathBuf {
-        self.path("out")
+    fn out_folder(&self) -> PathBuf {
+        self.path_inside("out")
     }
 
     /// `cargo xtask sweep` on the demo plan with these further words, without timing.
-    fn sweep(&self, words: &str) -> Command {
+    fn sweep_command(&self, words: &str) -> Command {
         let mut command = self.timed_sweep(words);
         command.arg("--no-timing");
         command
@@ -61,7 +61,7 @@ impl Place {
             .args(["sweep", "--runner"])
             .arg(runner)
             .arg("--out")
-            .arg(self.out())
+            .arg(self.out_folder())
             .args(words.split_whitespace());
         if !words.contains("--plan") {
             command.args(["--plan", "demo"]);
@@ -70,15 +70,15 @@ impl Place {
     }
 
     /// Runs such a sweep to its end.
-    fn swept(&self, words: &str) -> Vec<Record> {
-        let output = self.sweep(words).output().expect("xtask starts");
-        assert!(output.status.success(), "{}", text(&output));
-        records(&self.out())
+    fn run_sweep(&self, words: &str) -> Vec<Record> {
+        let output = self.sweep_command(words).output().expect("xtask starts");
+        assert!(output.status.success(), "{}", output_text(&output));
+        read_records(&self.out_folder())
     }
 }
 
 /// The embedded demo's encoder as a folder of files.
-fn encoder(folder: &Path) {
+fn write_encoder(folder: &Path) {
     std::fs::create_dir_all(folder).expect("the folder");
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
         let bytes = frostline_assets::read(&format!("embedded:demo-distilbert/{file}")).expect("the file");
@@ -86,16 +86,16 @@ fn encoder(folder: &Path) {
     }
 }
 
-fn records(out: &Path) -> Vec<Record> {
+fn read_records(out: &Path) -> Vec<Record> {
     Sweep::read(out).expect("a sweep").records(out).expect("records")
 }
 
-fn text(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 /// Returns the part of a record that must repeat bit for bit, as text.
-fn result(record: &Record) -> String {
+fn repeatable_part(record: &Record) -> String {
     serde_json::to_string(record.result.as_ref().expect("a result")).expect("plain data")
 }
 

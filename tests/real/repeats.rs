@@ -8,7 +8,7 @@ use frostline_assets::read;
 use frostline_cell::audit::{Audit, Auditor};
 use frostline_record::{Record, SCHEMA, Sweep};
 
-use crate::{Place, RUNNER, result, text};
+use crate::{RUNNER, SweepPlace, output_text, repeatable_part};
 
 const SMALL: &str = "--lang en --set train.epochs=2 --set data.first=150 --set adaptive.every=4";
 
@@ -57,9 +57,9 @@ train.epochs = 1
 fn results_are_the_same_bits_with_one_thread_and_with_two() {
     let policies = "none,first-4,none+lora,first-4+adapters+mix,none+adaptive";
     let run = |more: &str| {
-        let place = Place::new();
-        let records = place.swept(&format!("{SMALL} --policies {policies} {more}"));
-        records.iter().map(result).collect::<Vec<_>>()
+        let place = SweepPlace::new();
+        let records = place.run_sweep(&format!("{SMALL} --policies {policies} {more}"));
+        records.iter().map(repeatable_part).collect::<Vec<_>>()
     };
     let first = run("--seeds 42 --threads 1");
     assert_eq!(first.len(), 5);
@@ -70,16 +70,16 @@ fn results_are_the_same_bits_with_one_thread_and_with_two() {
     assert!(first.iter().zip(&other).all(|(a, b)| a != b), "another seed is another run");
 }
 
-fn audited(folder: &Path) -> Audit {
+fn audit_folder(folder: &Path) -> Audit {
     Auditor::default().cell(folder).expect("an audit").1
 }
 
-fn put(folder: &Path, record: &str) {
+fn put_record(folder: &Path, record: &str) {
     fs::create_dir_all(folder).expect("a folder");
     fs::write(folder.join("record.json"), record).expect("the record");
 }
 
-fn json(record: &Record) -> String {
+fn record_json(record: &Record) -> String {
     serde_json::to_string(record).expect("plain data")
 }
 
@@ -87,12 +87,12 @@ fn json(record: &Record) -> String {
 fn saved_models_keep_every_frozen_bit_under_every_policy() {
     let policies = "none,all,first-2,last-2,alternating,blocks-0.3.5,head-only,first-4+embeddings,\
                     first-4+lora,first-4+bitfit,none+norms,none+lora+norms,none+adaptive";
-    let place = Place::new();
-    let records = place.swept(&format!("{SMALL} --seeds 42 --policies {policies} --set save.model=true"));
+    let place = SweepPlace::new();
+    let records = place.run_sweep(&format!("{SMALL} --seeds 42 --policies {policies} --set save.model=true"));
     assert_eq!(records.len(), 13);
     for record in &records {
-        let folder = Sweep::cell_folder(&place.out(), &record.cell);
-        let found = audited(&folder);
+        let folder = Sweep::cell_folder(&place.out_folder(), &record.cell);
+        let found = audit_folder(&folder);
         assert!(found.holds(), "{}: {found:?}", record.cell.title());
         let freezing = &record.result.as_ref().expect("a result").last().freezing;
         let settled = &record.result.as_ref().expect("a result").last().settled;
@@ -110,8 +110,8 @@ fn saved_models_keep_every_frozen_bit_under_every_policy() {
         // Parts that were frozen during training had moved before, so adaptive runs look like `none`.
         let moves_all = ["none", "none+adaptive"].contains(&record.cell.settings.policy.as_str());
         other.cell.settings.policy = if moves_all { "all" } else { "none" }.parse().expect("a policy");
-        put(&folder, &json(&other));
-        let found = audited(&folder);
+        put_record(&folder, &record_json(&other));
+        let found = audit_folder(&folder);
         assert!(!found.holds(), "{}: the audit must see the wrong policy", record.cell.title());
     }
 }
@@ -127,10 +127,10 @@ fn an_audit_uses_what_was_frozen_at_the_selected_step() {
         (format!("--set train.epochs=3 --set unfreeze.every=1 {first}"), (100, 2)),
     ];
     for (words, counts) in cases {
-        let place = Place::new();
+        let place = SweepPlace::new();
         let one = "--lang en --seeds 42 --policies none --set data.first=150 --set save.model=true";
-        let records = place.swept(&format!("{one} {words}"));
-        let found = audited(&Sweep::cell_folder(&place.out(), &records[0].cell));
+        let records = place.run_sweep(&format!("{one} {words}"));
+        let found = audit_folder(&Sweep::cell_folder(&place.out_folder(), &records[0].cell));
         assert!(found.holds(), "{words}: {found:?}");
         assert_eq!((found.frozen, found.moved), counts, "{words}");
         let freezing = &records[0].result.as_ref().expect("a result").last().freezing;
@@ -141,38 +141,38 @@ fn an_audit_uses_what_was_frozen_at_the_selected_step() {
 /// With one tag every gradient is 0. Weights decay; parameters without decay stay unchanged.
 #[test]
 fn an_audit_tells_idle_tensors_from_violations() {
-    let place = Place::new();
-    let records = place.swept(
+    let place = SweepPlace::new();
+    let records = place.run_sweep(
         "--lang en --seeds 42 --policies none --set data.first=1 --set train.epochs=1 --set schedule.warmup=0.5 --set save.model=true",
     );
     let result = records[0].result.as_ref().expect("a result");
     let idle = result.last().freezing.unmoved.len();
-    let found = audited(&Sweep::cell_folder(&place.out(), &records[0].cell));
+    let found = audit_folder(&Sweep::cell_folder(&place.out_folder(), &records[0].cell));
     assert!(idle > 0 && found.holds(), "{idle}: {found:?}");
     assert_eq!((found.idle, found.moved), (idle, 102 - idle));
 }
 
 #[test]
 fn an_audit_reads_every_stage_and_every_head() {
-    let place = Place::new();
-    let plan = place.path("plan.toml");
+    let place = SweepPlace::new();
+    let plan = place.path_inside("plan.toml");
     fs::write(&plan, TWO_HEADS).expect("the plan");
-    let records = place.swept(&format!("--plan {} --threads 1", plan.display()));
-    let folder = Sweep::cell_folder(&place.out(), &records[0].cell);
-    let found = audited(&folder);
+    let records = place.run_sweep(&format!("--plan {} --threads 1", plan.display()));
+    let folder = Sweep::cell_folder(&place.out_folder(), &records[0].cell);
+    let found = audit_folder(&folder);
     assert!(found.holds(), "{found:?}");
     // Block 5 and the tagger's head moved; the rest and the head for names stayed.
     assert_eq!((found.frozen, found.moved), (86, 18));
 
     let mut other = records[0].clone();
     other.cell.settings.policy = "none".parse().expect("a policy");
-    put(&folder, &json(&other));
+    put_record(&folder, &record_json(&other));
     let same = ["weight", "bias"].map(|part| format!("model-names/heads.0.classifier.{part}"));
-    assert_eq!(audited(&folder).unmoved, same);
+    assert_eq!(audit_folder(&folder).unmoved, same);
     // A task that is only scored gets no gradient.
     other.cell.settings.tasks.get_mut("names").expect("the task").weight = 0.0;
-    put(&folder, &json(&other));
-    assert!(audited(&folder).holds());
+    put_record(&folder, &record_json(&other));
+    assert!(audit_folder(&folder).holds());
 
     fs::remove_dir_all(folder.join("model-names")).expect("the other model");
     let error = Auditor::default().cell(&folder).expect_err("half of what was saved");
@@ -184,17 +184,17 @@ fn an_audit_reads_every_stage_and_every_head() {
 
 #[test]
 fn an_audit_names_weights_that_have_changed() {
-    let place = Place::new();
-    let models = place.path("models");
+    let place = SweepPlace::new();
+    let models = place.path_inside("models");
     fs::create_dir_all(models.join("tiny")).expect("a folder");
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
         let bytes = read(&format!("embedded:demo-distilbert/{file}")).expect("the file");
         fs::write(models.join("tiny").join(file), bytes).expect("the file");
     }
     let words = format!("{TINY} head-only --models {} --encoder tiny", models.display());
-    let records = place.swept(&words);
-    let folder = Sweep::cell_folder(&place.out(), &records[0].cell);
-    assert!(audited(&folder).holds());
+    let records = place.run_sweep(&words);
+    let folder = Sweep::cell_folder(&place.out_folder(), &records[0].cell);
+    assert!(audit_folder(&folder).holds());
     let weights = models.join("tiny/model.safetensors");
     let mut bytes = fs::read(&weights).expect("the weights");
     *bytes.last_mut().expect("a number") ^= 1;
@@ -206,24 +206,24 @@ fn an_audit_names_weights_that_have_changed() {
 
 #[test]
 fn a_cell_that_cannot_be_audited_does_not_stop_the_audit() {
-    let place = Place::new();
-    let records = place.swept(&format!("{TINY} head-only,all"));
-    let cell = |number: usize| Sweep::cell_folder(&place.out(), &records[number].cell);
+    let place = SweepPlace::new();
+    let records = place.run_sweep(&format!("{TINY} head-only,all"));
+    let cell = |number: usize| Sweep::cell_folder(&place.out_folder(), &records[number].cell);
     let (good, bad) = (cell(0), cell(1));
     let [failed, old, unsaved, nowhere] =
-        ["failed", "old", "unsaved", "nowhere"].map(|name| place.path(name));
+        ["failed", "old", "unsaved", "nowhere"].map(|name| place.path_inside(name));
     let error = Some("out of memory".to_string());
-    put(&failed, &json(&Record { result: None, timing: None, error, ..records[0].clone() }));
-    let record = json(&records[0]);
-    put(&old, &record.replacen(&format!("\"schema\":{SCHEMA}"), "\"schema\":1", 1));
-    put(&unsaved, &record);
+    put_record(&failed, &record_json(&Record { result: None, timing: None, error, ..records[0].clone() }));
+    let record = record_json(&records[0]);
+    put_record(&old, &record.replacen(&format!("\"schema\":{SCHEMA}"), "\"schema\":1", 1));
+    put_record(&unsaved, &record);
     let mut other = records[1].clone();
     other.cell.settings.policy = "none".parse().expect("a policy");
-    put(&bad, &json(&other));
+    put_record(&bad, &record_json(&other));
 
     let audit = |folders: &[&PathBuf]| {
         let output = Command::new(RUNNER).arg("audit").args(folders).output().expect("the runner starts");
-        (output.status.code(), text(&output))
+        (output.status.code(), output_text(&output))
     };
     let (code, said) = audit(&[&failed, &old, &unsaved, &nowhere, &good]);
     assert_eq!(code, Some(3), "{said}");
@@ -248,18 +248,18 @@ fn a_cell_that_cannot_be_audited_does_not_stop_the_audit() {
 
 #[test]
 fn each_stage_but_the_last_leaves_a_model_if_asked() {
-    let place = Place::new();
+    let place = SweepPlace::new();
     let words = "--plan demo-sst2 --seeds 42 --set data.first=16 --set stages.head.train.epochs=1 \
                  --set stages.full.train.epochs=1 --set save.stages=true --set save.model=true";
-    let record = place.swept(words).remove(0);
-    let cells = std::fs::read_dir(place.out().join("cells")).expect("cells");
+    let record = place.run_sweep(words).remove(0);
+    let cells = std::fs::read_dir(place.out_folder().join("cells")).expect("cells");
     let cell = cells.map(|entry| entry.expect("an entry").path()).find(|path| path.is_dir()).expect("a cell");
     let outcome = record.result.expect("a result");
     outcome.files.check(&cell, Some("stage-head")).expect("listed in the record");
     let weights = |folder: &str| std::fs::read(cell.join(folder).join("model.safetensors")).expect(folder);
     assert_ne!(weights("stage-head"), weights("model"), "the second stage trains what the first left alone");
     assert!(cell.join("stage-head/tokenizer.json").is_file(), "a model folder that can be opened");
-    let refused = place.sweep("--lang en --set save.stages=true").output().expect("it runs");
+    let refused = place.sweep_command("--lang en --set save.stages=true").output().expect("it runs");
     let error = String::from_utf8_lossy(&refused.stderr);
     assert!(error.contains("has no `[[settings.stages]]`"), "{error}");
 }

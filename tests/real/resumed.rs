@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use frostline_record::{Cell, Checkpoints, Event, Job, Record, Request, Settings, Sweep, read_record};
 
-use crate::{Place, RUNNER, result};
+use crate::{RUNNER, SweepPlace, repeatable_part};
 
 /// A cell with gradual unfreezing and a second stage, so that an effect of a stop would be visible.
 const PLAN: &str = r#"
@@ -39,7 +39,7 @@ train.epochs = 2
 "#;
 
 /// Returns a job of this cell in a new folder, with a checkpoint after every step.
-fn job(cell: Cell, folder: &Path) -> Job {
+fn job_with_checkpoints(cell: Cell, folder: &Path) -> Job {
     std::fs::create_dir_all(folder).expect("a folder");
     Job {
         cell,
@@ -91,20 +91,20 @@ fn stopped_when(job: &Job, mut is_moment: impl FnMut(&Event) -> bool) -> bool {
 
 #[test]
 fn a_cell_killed_again_and_again_ends_with_the_same_bits() {
-    let place = Place::new();
-    let plan = place.path("plan.toml");
+    let place = SweepPlace::new();
+    let plan = place.path_inside("plan.toml");
     std::fs::write(&plan, PLAN).expect("the plan");
-    let whole: Vec<Record> = place.swept(&format!("--plan {} --threads 1", plan.display()));
+    let whole: Vec<Record> = place.run_sweep(&format!("--plan {} --threads 1", plan.display()));
     assert_eq!(whole.len(), 1, "one cell");
     let points = &whole[0].result.as_ref().expect("a result").dev_points;
     // The first stage has 45 steps, the second 30.
     let steps: Vec<u64> = points.iter().map(|point| point.step).collect();
     assert_eq!(steps, (1..=11).map(|at| 4 * at).chain((1..=7).map(|at| 45 + 4 * at)).collect::<Vec<_>>());
     assert_eq!((points[3].epoch, points[17].epoch), (2, 5));
-    let folder = Sweep::cell_folder(&place.out(), &whole[0].cell);
+    let folder = Sweep::cell_folder(&place.out_folder(), &whole[0].cell);
     assert!(!folder.join("checkpoint.safetensors").exists(), "it is no longer needed");
 
-    let job = job(whole[0].cell.clone(), &place.path("stopped"));
+    let job = job_with_checkpoints(whole[0].cell.clone(), &place.path_inside("stopped"));
     // There are 75 steps; a worker takes one to three, and a few more before it dies.
     let mut stops = 0;
     while !stopped_after(&job, 1 + stops % 3) {
@@ -113,19 +113,20 @@ fn a_cell_killed_again_and_again_ends_with_the_same_bits() {
     }
     assert!(stops >= 5, "only {stops} stops");
     let again = read_record(Path::new(&job.folder)).expect("a record").expect("one");
-    assert_eq!(result(&again), result(&whole[0]));
+    assert_eq!(repeatable_part(&again), repeatable_part(&whole[0]));
 }
 
 /// Baselines come after all training, of which the next worker finds the results.
 #[test]
 fn a_cell_killed_after_its_last_epoch_ends_with_the_same_bits() {
-    let place = Place::new();
-    let plan = place.path("plan.toml");
+    let place = SweepPlace::new();
+    let plan = place.path_inside("plan.toml");
     std::fs::write(&plan, PLAN).expect("the plan");
-    let whole = place.swept(&format!("--plan {} --threads 1", plan.display()));
+    let whole = place.run_sweep(&format!("--plan {} --threads 1", plan.display()));
     let mut stops = 0;
     for attempt in 0..5 {
-        let job = job(whole[0].cell.clone(), &place.path(&format!("attempt-{attempt}")));
+        let job =
+            job_with_checkpoints(whole[0].cell.clone(), &place.path_inside(&format!("attempt-{attempt}")));
         let mut epochs = 0;
         let done = stopped_when(&job, |event| {
             epochs += u32::from(matches!(event, Event::Epoch { .. }));
@@ -138,7 +139,7 @@ fn a_cell_killed_after_its_last_epoch_ends_with_the_same_bits() {
             assert!(stopped_when(&job, is_step), "training is not repeated");
         }
         let record = read_record(Path::new(&job.folder)).expect("a record").expect("one");
-        assert_eq!(result(&record), result(&whole[0]));
+        assert_eq!(repeatable_part(&record), repeatable_part(&whole[0]));
     }
     assert!(stops > 0, "no worker was killed before its record was written");
 }
@@ -146,37 +147,37 @@ fn a_cell_killed_after_its_last_epoch_ends_with_the_same_bits() {
 /// A file that is another cell's checkpoint, or not a checkpoint, is not used for resuming.
 #[test]
 fn a_checkpoint_that_does_not_fit_is_ignored() {
-    let place = Place::new();
-    let plan = place.path("plan.toml");
+    let place = SweepPlace::new();
+    let plan = place.path_inside("plan.toml");
     std::fs::write(&plan, PLAN).expect("the plan");
     let words = format!("--plan {} --threads 1", plan.display());
-    let whole = place.swept(&words);
-    let folder = Sweep::cell_folder(&place.out(), &whole[0].cell);
+    let whole = place.run_sweep(&words);
+    let folder = Sweep::cell_folder(&place.out_folder(), &whole[0].cell);
     let cell = &whole[0].cell;
     let settings = Settings { seed: 1234, ..cell.settings.clone() };
     let other = Cell::new(settings, cell.inputs.clone(), &cell.backend, &whole[0].made_by.code);
-    let elsewhere = place.path("elsewhere");
-    let job = job(other, &elsewhere);
+    let elsewhere = place.path_inside("elsewhere");
+    let job = job_with_checkpoints(other, &elsewhere);
     assert!(!stopped_after(&job, 5), "it is stopped in its middle");
     let of_another_cell = std::fs::read(elsewhere.join("checkpoint.safetensors")).expect("a checkpoint");
     for checkpoint in [b"half a file".as_slice(), &of_another_cell] {
         std::fs::remove_file(folder.join("record.json")).expect("the record was there");
         std::fs::write(folder.join("checkpoint.safetensors"), checkpoint).expect("a file");
-        let again = place.swept(&words);
-        assert_eq!(result(&again[0]), result(&whole[0]));
+        let again = place.run_sweep(&words);
+        assert_eq!(repeatable_part(&again[0]), repeatable_part(&whole[0]));
     }
 }
 
 /// A checkpoint with any flipped bit is not used; the previous one is.
 #[test]
 fn a_damaged_checkpoint_is_noticed_and_the_one_before_is_used() {
-    let place = Place::new();
-    let plan = place.path("plan.toml");
+    let place = SweepPlace::new();
+    let plan = place.path_inside("plan.toml");
     std::fs::write(&plan, PLAN).expect("the plan");
     let words = format!("--plan {} --threads 1", plan.display());
-    let whole = place.swept(&words);
-    let folder = place.path("damaged");
-    let job = job(whole[0].cell.clone(), &folder);
+    let whole = place.run_sweep(&words);
+    let folder = place.path_inside("damaged");
+    let job = job_with_checkpoints(whole[0].cell.clone(), &folder);
     assert!(!stopped_after(&job, 9), "it is stopped in its middle");
     let [last, previous] =
         ["checkpoint.safetensors", "checkpoint.previous.safetensors"].map(|name| folder.join(name));
@@ -194,5 +195,5 @@ fn a_damaged_checkpoint_is_noticed_and_the_one_before_is_used() {
     }
     while !stopped_after(&job, 40) {}
     let again = read_record(&folder).expect("a record").expect("one");
-    assert_eq!(result(&again), result(&whole[0]));
+    assert_eq!(repeatable_part(&again), repeatable_part(&whole[0]));
 }

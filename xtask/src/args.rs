@@ -16,12 +16,12 @@ use frostline_bench::{BenchArgs, DeviceArgs};
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: XtaskCommand,
 }
 
 /// A command with its arguments.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum XtaskCommand {
     /// Run a study: languages x policies x seeds, ending in a report
     Sweep(Box<SweepOptions>),
     /// Run cells of a sweep that was begun, beside other processes that do
@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Compare the results of two sweeps bit by bit: whether a change of the code changed any
     Same(SameArgs),
     /// Compute the pages of docs/study again from the records that lie there
-    Study(StudyArgs),
+    Study(StudyPagesArgs),
     /// Answer mdBook, which calls this for the chapters of docs/ (docs/book.toml)
     #[command(hide = true)]
     BookChapters(BookArgs),
@@ -75,7 +75,7 @@ pub(crate) struct WorkOptions {
 
 /// `study`.
 #[derive(Debug, Args)]
-pub(crate) struct StudyArgs {
+pub(crate) struct StudyPagesArgs {
     /// Write nothing, and fail if a page differs from what its records say
     #[arg(long)]
     pub check: bool,

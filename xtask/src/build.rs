@@ -6,22 +6,22 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, anyhow, bail};
 use frostline_sweep::Backend;
 use frostline_sweep::Program;
-use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::fault::{Blame as _, CommandResult};
 use frostline_sweep::note;
 
 use crate::workspace;
 
-/// How the program is built: the name of a profile in Cargo.toml, which says what it optimises.
+/// How the program is built: the name of a profile in Cargo.toml.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Profile {
+pub(crate) enum BuildProfile {
     /// Soon, to be used here.
     Runner,
-    /// As people get it who install it.
+    /// As installed programs are built.
     Release,
 }
 
-impl Profile {
-    const fn name(self) -> &'static str {
+impl BuildProfile {
+    const fn profile_name(self) -> &'static str {
         match self {
             Self::Runner => "runner",
             Self::Release => "release",
@@ -30,51 +30,59 @@ impl Profile {
 }
 
 /// Builds the program, or uses the given one, and checks that it starts.
-pub(crate) fn prepare(backend: Backend, given: Option<&Path>, profile: Profile) -> Result<Program> {
+pub(crate) fn prepare_program(
+    backend: Backend,
+    given: Option<&Path>,
+    profile: BuildProfile,
+) -> CommandResult<Program> {
     let name = backend.to_string();
-    let program = at(backend, given, || build(features(backend, has_nvidia()), &name, profile))?;
+    let program = start_program(backend, given, || {
+        build_program(backend_features(backend, has_nvidia()), &name, profile)
+    })?;
     // A release is measured: nothing else of it runs.
-    if matches!(profile, Profile::Release) {
-        program.dismiss();
+    if matches!(profile, BuildProfile::Release) {
+        program.stop_assistant();
     }
     Ok(program)
 }
 
 /// A release with the backend `flex` in it, as which the other one has to compute.
-pub(crate) fn prepare_beside_flex(backend: Backend, given: Option<&Path>) -> Result<Program> {
-    let program = at(backend, given, || match features(backend, has_nvidia()) {
+pub(crate) fn prepare_beside_flex(backend: Backend, given: Option<&Path>) -> CommandResult<Program> {
+    let program = start_program(backend, given, || match backend_features(backend, has_nvidia()) {
         all if all.split(',').any(|feature| feature == "flex") => {
-            build(all, &backend.to_string(), Profile::Release)
+            build_program(all, &backend.to_string(), BuildProfile::Release)
         }
-        alone => build(&format!("flex,{alone}"), &format!("{backend}-and-flex"), Profile::Release),
+        alone => {
+            build_program(&format!("flex,{alone}"), &format!("{backend}-and-flex"), BuildProfile::Release)
+        }
     })?;
-    program.dismiss();
+    program.stop_assistant();
     Ok(program)
 }
 
-fn at(
+fn start_program(
     backend: Backend,
     given: Option<&Path>,
     build: impl FnOnce() -> anyhow::Result<PathBuf>,
-) -> Result<Program> {
+) -> CommandResult<Program> {
     let path = match given {
         Some(path) => path.to_path_buf(),
-        None => build().environment()?,
+        None => build().blame_environment()?,
     };
-    Program::at(&path, backend, revision())
+    Program::at(&path, backend, git_revision())
 }
 
 /// Builds the program with these features, showing cargo's progress, and copies it under a name, so that a build with others
 /// cannot replace it during a running sweep.
-fn build(features: &str, name: &str, profile: Profile) -> anyhow::Result<PathBuf> {
-    let profile = profile.name();
+fn build_program(features: &str, name: &str, profile: BuildProfile) -> anyhow::Result<PathBuf> {
+    let profile = profile.profile_name();
     note!("build     frostline for {name} ({profile}; minutes at first, seconds afterwards)");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["build", "--profile", profile, "--package", "frostline"])
         .args(["--no-default-features", "--features", features])
         .arg("--message-format=json-render-diagnostics")
-        .current_dir(workspace::root())
+        .current_dir(workspace::workspace_root())
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
@@ -83,14 +91,14 @@ fn build(features: &str, name: &str, profile: Profile) -> anyhow::Result<PathBuf
         bail!("frostline for {name} does not build; see the messages of cargo above");
     }
     let built =
-        executable(&output.stdout).ok_or_else(|| anyhow!("cargo built no binary named `frostline`"))?;
-    keep(&built, &format!("{name}-{profile}"))
+        find_executable(&output.stdout).ok_or_else(|| anyhow!("cargo built no binary named `frostline`"))?;
+    keep_copy(&built, &format!("{name}-{profile}"))
         .with_context(|| format!("{} cannot be copied", built.display()))
 }
 
-/// What the program is built with: where it chooses, a processor's backend and that for any GPU, and with an NVIDIA GPU also
-/// its own.
-const fn features(backend: Backend, nvidia: bool) -> &'static str {
+/// Returns the features of the build. If the program chooses its backend: one for processors, one for any GPU, and
+/// with an NVIDIA GPU also its own.
+const fn backend_features(backend: Backend, nvidia: bool) -> &'static str {
     match backend {
         Backend::Flex | Backend::Amx => "flex",
         Backend::Ndarray => "ndarray",
@@ -108,8 +116,8 @@ fn has_nvidia() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// The path of the binary in cargo's messages.
-fn executable(messages: &[u8]) -> Option<PathBuf> {
+/// Returns the path of the binary in cargo's messages.
+fn find_executable(messages: &[u8]) -> Option<PathBuf> {
     messages
         .split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok())
@@ -118,7 +126,7 @@ fn executable(messages: &[u8]) -> Option<PathBuf> {
 }
 
 /// Copies a binary to `target/runners/frostline-NAME`, with the profile in the name; a running copy keeps its own file.
-fn keep(built: &Path, name: &str) -> std::io::Result<PathBuf> {
+fn keep_copy(built: &Path, name: &str) -> std::io::Result<PathBuf> {
     let target = built.ancestors().nth(2).unwrap_or(Path::new("."));
     let folder = target.join("runners");
     std::fs::create_dir_all(&folder)?;
@@ -129,10 +137,11 @@ fn keep(built: &Path, name: &str) -> std::io::Result<PathBuf> {
     Ok(kept)
 }
 
-/// The git revision, with `+` where tracked files have changes; empty outside a checkout.
-fn revision() -> String {
+/// Returns the git revision, with `+` if tracked files have changes; empty outside a checkout.
+fn git_revision() -> String {
     let git = |arguments: &[&str]| {
-        let output = Command::new("git").args(arguments).current_dir(workspace::root()).output().ok()?;
+        let output =
+            Command::new("git").args(arguments).current_dir(workspace::workspace_root()).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
     };
     let Some(revision) = git(&["rev-parse", "--short=12", "HEAD"]) else {
@@ -149,11 +158,11 @@ mod tests {
 
     #[test]
     fn a_program_that_chooses_has_a_processors_backend_and_that_of_the_gpu() {
-        assert_eq!(features(Backend::Auto, false), "flex,wgpu");
-        assert_eq!(features(Backend::Auto, true), "flex,cuda,wgpu");
+        assert_eq!(backend_features(Backend::Auto, false), "flex,wgpu");
+        assert_eq!(backend_features(Backend::Auto, true), "flex,cuda,wgpu");
         for backend in [Backend::Flex, Backend::Ndarray, Backend::Cuda, Backend::Wgpu] {
-            assert_eq!(features(backend, true), backend.to_string());
+            assert_eq!(backend_features(backend, true), backend.to_string());
         }
-        assert_eq!(features(Backend::Amx, true), "flex");
+        assert_eq!(backend_features(Backend::Amx, true), "flex");
     }
 }

@@ -1,7 +1,8 @@
 //! The workspace's own commands, `cargo xtask COMMAND`.
 //!
-//! `sweep`, `work`, `report`, `publish` and `fetch` are those of `frostline`, over the same library; `sweep` and `work` first
-//! build the program for the chosen backend. The others are for developers. It does not depend on burn and compiles in seconds. It is a
+//! `sweep`, `work`, `report`, `publish` and `fetch` are the same as in `frostline`, over the same library; `sweep`
+//! and `work` first build the program for the chosen backend. The others are for developers. It does not depend on
+//! burn and compiles in seconds. It is a
 //! library so that the end-to-end tests can run the same commands.
 #![forbid(unsafe_code)]
 
@@ -23,21 +24,21 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use frostline_sweep::fault::{PLAN, Result};
+use frostline_sweep::fault::{CommandResult, PLAN};
 use frostline_sweep::{Ending, exit_code};
 
-use crate::args::{Arguments, Command, SweepOptions, WorkOptions};
-use crate::build::Profile;
+use crate::args::{Arguments, SweepOptions, WorkOptions, XtaskCommand};
+use crate::build::BuildProfile;
 
 /// Runs one command and returns its exit code: 0 done, 1 some cells failed, 2 bad plan or arguments,
 /// 3 environment, 130 interrupted.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if let Some(code) = fuzz::instrument::compile(&arguments) {
+    if let Some(code) = fuzz::instrument::compile_instrumented(&arguments) {
         return code;
     }
     match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => exit_code(dispatch(arguments.command)),
+        Ok(arguments) => exit_code(dispatch_command(arguments.command)),
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(PLAN);
             let _ = error.print();
@@ -46,42 +47,43 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn dispatch(command: Command) -> Result<Ending> {
+fn dispatch_command(command: XtaskCommand) -> CommandResult<Ending> {
     match command {
-        Command::Sweep(options) => sweep(*options),
-        Command::Work(options) => work(options),
-        Command::Report(args) => frostline_sweep::report(&args.folders, args.out.as_deref()),
-        Command::Publish(args) => frostline_sweep::publish(&args.folder, &args.to),
-        Command::Fetch(args) => fetch::fetch(args),
-        Command::Bench(args) => {
-            let build = || build::prepare(args.backend, args.runner.as_deref(), Profile::Release);
-            frostline_bench::bench(&args, &workspace::root(), build)
+        XtaskCommand::Sweep(options) => run_sweep(*options),
+        XtaskCommand::Work(options) => run_work(options),
+        XtaskCommand::Report(args) => frostline_sweep::report(&args.folders, args.out.as_deref()),
+        XtaskCommand::Publish(args) => frostline_sweep::publish(&args.folder, &args.to),
+        XtaskCommand::Fetch(args) => fetch::run_fetch(args),
+        XtaskCommand::Bench(args) => {
+            let build =
+                || build::prepare_program(args.backend, args.runner.as_deref(), BuildProfile::Release);
+            frostline_bench::bench(&args, &workspace::workspace_root(), build)
         }
-        Command::Device(args) => {
+        XtaskCommand::Device(args) => {
             let build = || build::prepare_beside_flex(args.backend, args.runner.as_deref());
-            frostline_bench::device(&args, &workspace::root(), build)
+            frostline_bench::device(&args, &workspace::workspace_root(), build)
         }
-        Command::Same(args) => same::same(&args.before, &args.after),
-        Command::Sbom(args) => sbom::sbom(&args),
-        Command::Fuzz(args) => fuzz::fuzz(&args),
-        Command::Study(args) => study::study(args.check),
-        Command::Tidy => tidy::tidy(),
-        Command::BookChapters(args) => book::chapters(&args),
-        Command::Ci(args) => ci::ci(&args),
+        XtaskCommand::Same(args) => same::compare_results(&args.before, &args.after),
+        XtaskCommand::Sbom(args) => sbom::write_sbom(&args),
+        XtaskCommand::Fuzz(args) => fuzz::run_fuzz(&args),
+        XtaskCommand::Study(args) => study::write_study_pages(args.check),
+        XtaskCommand::Tidy => tidy::run_tidy(),
+        XtaskCommand::BookChapters(args) => book::answer_mdbook(&args),
+        XtaskCommand::Ci(args) => ci::run_ci(&args),
     }
 }
 
 /// Runs a study with the program that is built for its backend.
-fn sweep(options: SweepOptions) -> Result<Ending> {
+fn run_sweep(options: SweepOptions) -> CommandResult<Ending> {
     let SweepOptions { sweep, runner } = options;
-    let program = |backend| build::prepare(backend, runner.as_deref(), Profile::Runner);
-    sweep.command()?.run(&workspace::place(), program)
+    let program = |backend| build::prepare_program(backend, runner.as_deref(), BuildProfile::Runner);
+    sweep.into_command()?.run_sweep(&workspace::workspace_place(), program)
 }
 
 /// Runs cells of a sweep with the program that is built for its backend.
-fn work(options: WorkOptions) -> Result<Ending> {
+fn run_work(options: WorkOptions) -> CommandResult<Ending> {
     let WorkOptions { work, runner } = options;
-    frostline_sweep::work(&work.request(), |backend| {
-        build::prepare(backend, runner.as_deref(), Profile::Runner)
+    frostline_sweep::work(&work.into_request(), |backend| {
+        build::prepare_program(backend, runner.as_deref(), BuildProfile::Runner)
     })
 }

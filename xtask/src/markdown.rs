@@ -1,11 +1,11 @@
-//! Markdown as far as the project's checks need it: where its links and code blocks are.
+//! Markdown as far as the project's checks need it: links and code blocks.
 
 /// A fenced code block.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fence {
     /// The line of the opening fence, counted from 1.
     pub line: usize,
-    /// What stands behind the opening fence: the language.
+    /// The text behind the opening fence: the language.
     pub info: String,
     /// The lines between the fences.
     pub lines: Vec<String>,
@@ -13,15 +13,15 @@ pub(crate) struct Fence {
     pub comment: Option<String>,
 }
 
-/// The fenced code blocks of a text.
-pub(crate) fn fences(text: &str) -> Vec<Fence> {
+/// Returns the fenced code blocks of a text.
+pub(crate) fn fenced_blocks(text: &str) -> Vec<Fence> {
     let mut found: Vec<Fence> = Vec::new();
     let mut open = false;
     let mut above: Vec<&str> = Vec::new();
     for (at, line) in text.lines().enumerate() {
         if let Some(info) = line.trim_start().strip_prefix("```") {
             if !open {
-                let comment = comment(&above);
+                let comment = comment_above(&above);
                 let info = info.trim().to_string();
                 found.push(Fence { line: at + 1, info, lines: Vec::new(), comment });
             }
@@ -37,7 +37,7 @@ pub(crate) fn fences(text: &str) -> Vec<Fence> {
 }
 
 /// The comment that ends these lines; it may be longer than one line.
-fn comment(above: &[&str]) -> Option<String> {
+fn comment_above(above: &[&str]) -> Option<String> {
     let end = above.last()?.trim_end().strip_suffix("-->")?;
     let mut lines = vec![end];
     lines.extend(above.iter().rev().skip(1).copied());
@@ -47,7 +47,7 @@ fn comment(above: &[&str]) -> Option<String> {
     Some(text.strip_prefix("<!--")?.trim().to_string())
 }
 
-/// The text with the targets of its relative links replaced where `change` has another; code stays as it is.
+/// Returns the text with the targets of its relative links replaced if `change` has another; code stays as it is.
 pub(crate) fn with_links(text: &str, mut change: impl FnMut(usize, &str) -> Option<String>) -> String {
     let mut result = String::with_capacity(text.len());
     let mut in_code = false;
@@ -65,7 +65,7 @@ pub(crate) fn with_links(text: &str, mut change: impl FnMut(usize, &str) -> Opti
             if number % 2 == 1 {
                 result.push_str(part);
             } else {
-                replace(part, &mut result, |target| change(at + 1, target));
+                replace_links_in_part(part, &mut result, |target| change(at + 1, target));
             }
         }
     }
@@ -73,7 +73,7 @@ pub(crate) fn with_links(text: &str, mut change: impl FnMut(usize, &str) -> Opti
 }
 
 /// Adds a piece of a line that has no code, with its links changed.
-fn replace(part: &str, result: &mut String, mut change: impl FnMut(&str) -> Option<String>) {
+fn replace_links_in_part(part: &str, result: &mut String, mut change: impl FnMut(&str) -> Option<String>) {
     let mut left = part;
     while let Some(at) = left.find("](") {
         let (before, rest) = left.split_at(at + 2);
@@ -88,7 +88,7 @@ fn replace(part: &str, result: &mut String, mut change: impl FnMut(&str) -> Opti
 }
 
 /// The cells of the rows of the tables below a heading, their heads included.
-pub(crate) fn rows<'a>(text: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
+pub(crate) fn table_rows_below<'a>(text: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
     let section = text.lines().skip_while(|line| *line != heading).skip(1);
     let inside = |line: &'a str| line.trim().strip_prefix('|')?.strip_suffix('|');
     let lines = section.take_while(|line| !line.starts_with("## ")).filter_map(inside);
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn blocks_are_found_with_the_comment_above() {
         let text = "a\n<!-- run: exits\n     3 -->\n```text\nb\n```\n\n```sh\n```\n";
-        let found = fences(text);
+        let found = fenced_blocks(text);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].comment.as_deref(), Some("run: exits 3"));
         assert_eq!((found[0].line, found[0].info.as_str()), (4, "text"));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_comment_further_up_is_of_something_else() {
-        assert_eq!(fences("<!-- a -->\n\n```text\n```\n")[0].comment, None);
+        assert_eq!(fenced_blocks("<!-- a -->\n\n```text\n```\n")[0].comment, None);
     }
 
     #[test]

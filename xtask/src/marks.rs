@@ -1,4 +1,4 @@
-//! The marks above code blocks of README.md and `docs/`, which say what becomes of a block in CI.
+//! The marks above code blocks of README.md and `docs/`, which decide what happens to a block in CI.
 //!
 //! A mark is an HTML comment on the line above the block, so that no page shows it:
 //!
@@ -10,7 +10,7 @@
 //!
 //! # To add a page of the documentation
 //!
-//! A file in `docs/` and its line in `docs/SUMMARY.md`. Commands on it get a mark that says whether CI runs them
+//! A file in `docs/` and its line in `docs/SUMMARY.md`. Commands on it get a mark that decides whether CI runs them
 //! (`docs/development.md`): `xtask/src/marks.rs` reads marks, `xtask/src/ci/docs.rs` runs the commands
 //! and builds the book, `xtask/src/book/` gives mdBook the files that pages link to outside of `docs/`.
 
@@ -21,13 +21,13 @@ use crate::markdown::Fence;
 /// What becomes of a block.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// Its commands run; the last one ends with this code.
+    /// The block's commands run; the last one ends with this code.
     Run(i32),
     /// It is what the last command printed.
     Printed,
     /// It is a file with this name.
     File(String),
-    /// Its commands do not run.
+    /// The block's commands do not run.
     NotRun,
     /// It has no mark.
     None,
@@ -35,7 +35,7 @@ pub(crate) enum Mark {
 
 /// A command, and the lines that are shown below it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Command {
+pub(crate) struct MarkedCommand {
     pub text: String,
     pub shown: Vec<String>,
 }
@@ -47,11 +47,11 @@ const LANGUAGES: [&str; 5] = ["", "text", "sh", "bash", "console"];
 const PROGRAMS: &str = "apt-get cargo cat cd cp cut echo export frostline git grep head ls mdbook mkdir mlflow pip python3 sbatch ssh \
                         tensorboard wandb";
 
-/// The mark of a block.
+/// Returns the mark of a block.
 ///
 /// # Errors
-/// If there is a mark that says something else than a mark can say.
-pub(crate) fn of(block: &Fence) -> anyhow::Result<Mark> {
+/// If there is a mark with an unknown meaning.
+pub(crate) fn mark_of_block(block: &Fence) -> anyhow::Result<Mark> {
     let Some(comment) = block.comment.as_deref() else { return Ok(Mark::None) };
     let (word, rest) = comment.split_once(':').unwrap_or((comment, ""));
     Ok(match (word.trim(), rest.trim()) {
@@ -93,10 +93,10 @@ fn is_variable(word: &str) -> bool {
 }
 
 /// The commands of a block: the lines after `$ `, each with the lines below it as its output; without any `$ `, each line.
-/// A command goes on in the next line after a backslash and inside of quotes.
-pub(crate) fn commands(block: &Fence) -> Vec<Command> {
+/// A command continues in the next line after a backslash and inside quotes.
+pub(crate) fn commands_of_block(block: &Fence) -> Vec<MarkedCommand> {
     let has_output = block.lines.iter().any(|line| line.starts_with("$ "));
-    let mut commands: Vec<Command> = Vec::new();
+    let mut commands: Vec<MarkedCommand> = Vec::new();
     for line in &block.lines {
         let starts = line.strip_prefix("$ ").or((!has_output).then_some(line.as_str()));
         match (starts, commands.last_mut()) {
@@ -104,7 +104,7 @@ pub(crate) fn commands(block: &Fence) -> Vec<Command> {
                 last.text = format!("{}\n{line}", last.text);
             }
             _ if line.trim().is_empty() => {}
-            (Some(text), _) => commands.push(Command { text: text.into(), shown: Vec::new() }),
+            (Some(text), _) => commands.push(MarkedCommand { text: text.into(), shown: Vec::new() }),
             (None, Some(last)) => last.shown.push(line.clone()),
             (None, None) => {}
         }
@@ -134,15 +134,15 @@ fn goes_on(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::markdown::fences;
+    use crate::markdown::fenced_blocks;
 
-    fn block(text: &str) -> Fence {
-        fences(text).remove(0)
+    fn test_block(text: &str) -> Fence {
+        fenced_blocks(text).remove(0)
     }
 
     #[test]
     fn marks_say_what_becomes_of_a_block() {
-        let mark = |comment: &str| of(&block(&format!("<!-- {comment} -->\n```text\n```\n")));
+        let mark = |comment: &str| mark_of_block(&test_block(&format!("<!-- {comment} -->\n```text\n```\n")));
         assert_eq!(mark("run").expect("a mark"), Mark::Run(0));
         assert_eq!(mark("run: exits 3").expect("a mark"), Mark::Run(3));
         assert_eq!(
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn lines_that_a_shell_would_run_are_known() {
-        let has = |text: &str| has_commands(&block(&format!("```{text}\n```\n")));
+        let has = |text: &str| has_commands(&test_block(&format!("```{text}\n```\n")));
         for text in [
             "text\nfrostline doctor",
             "sh\n$ cargo test",
@@ -175,17 +175,17 @@ mod tests {
 
     #[test]
     fn output_stands_below_its_command() {
-        let with_output = commands(&block("```text\n$ a \\\n  b\nc\n$ d\n```\n"));
-        let command = |text: &str, shown: &[&str]| Command {
+        let with_output = commands_of_block(&test_block("```text\n$ a \\\n  b\nc\n$ d\n```\n"));
+        let command = |text: &str, shown: &[&str]| MarkedCommand {
             text: text.into(),
             shown: shown.iter().map(ToString::to_string).collect(),
         };
         assert_eq!(with_output, [command("a \\\n  b", &["c"]), command("d", &[])]);
         assert_eq!(
-            commands(&block("```sh\na \\\n  b\n\nc\n```\n")),
+            commands_of_block(&test_block("```sh\na \\\n  b\n\nc\n```\n")),
             [command("a \\\n  b", &[]), command("c", &[])]
         );
-        let quoted = commands(&block("```sh\na 'b\n\nc\\'   # it's\nd\n```\n"));
+        let quoted = commands_of_block(&test_block("```sh\na 'b\n\nc\\'   # it's\nd\n```\n"));
         assert_eq!(quoted, [command("a 'b\n\nc\\'   # it's", &[]), command("d", &[])]);
     }
 }

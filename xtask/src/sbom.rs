@@ -3,7 +3,7 @@
 //! `cargo tree` lists the crates of the build, with its features and its platform, and which depends on which; `Cargo.lock` has
 //! the SHA-256 of their archives. The file has no clock and no random number, so the same commit gives the same file.
 //!
-//! cargo-cyclonedx 0.5.9 does not replace it: it lists 669 crates, which are those of all members and features, although the
+//! cargo-cyclonedx 0.5.9 does not replace it: it lists 669 crates, which all members and features need, although the
 //! build has 366, and it writes paths of the machine and the time into the file.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, bail};
 use frostline_sweep::Ending;
-use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::fault::{Blame as _, CommandResult};
 use frostline_sweep::say;
 use serde_json::{Value, json};
 use toml::Table;
@@ -20,22 +20,24 @@ use crate::args::SbomArgs;
 use crate::workspace;
 
 /// Writes the bill of materials.
-pub(crate) fn sbom(args: &SbomArgs) -> Result<Ending> {
+pub(crate) fn write_sbom(args: &SbomArgs) -> CommandResult<Ending> {
     let mut command =
-        workspace::cargo("tree --locked --package frostline --edges normal,build --prefix depth");
+        workspace::cargo_command("tree --locked --package frostline --edges normal,build --prefix depth");
     command.args(["--format", "\t{p}\t{l}\t{r}\t", "--features", &args.features.join(",")]);
     command.args(args.no_default_features.then_some("--no-default-features"));
     command.args(args.target.iter().flat_map(|target| ["--target", target]));
-    let tree = workspace::output(&mut command).environment()?;
-    let lock =
-        std::fs::read_to_string(workspace::root().join("Cargo.lock")).context("Cargo.lock").environment()?;
-    let bill = bill_of(&tree, &lock.parse().context("Cargo.lock").environment()?).environment()?;
+    let tree = workspace::command_output(&mut command).blame_environment()?;
+    let lock = std::fs::read_to_string(workspace::workspace_root().join("Cargo.lock"))
+        .context("Cargo.lock")
+        .blame_environment()?;
+    let bill =
+        bill_of(&tree, &lock.parse().context("Cargo.lock").blame_environment()?).blame_environment()?;
     let text = serde_json::to_string_pretty(&bill).expect("plain data always serialises") + "\n";
     match &args.out {
-        None => std::io::stdout().write_all(text.as_bytes()).environment()?,
+        None => std::io::stdout().write_all(text.as_bytes()).blame_environment()?,
         Some(path) => {
             let written = std::fs::write(path, text).with_context(|| path.display().to_string());
-            written.environment()?;
+            written.blame_environment()?;
             say!("{}: {} components", path.display(), bill["components"].as_array().map_or(0, Vec::len));
         }
     }
@@ -44,7 +46,7 @@ pub(crate) fn sbom(args: &SbomArgs) -> Result<Ending> {
 
 /// The document for the lines of `cargo tree`, whose first is the program: depth, crate, licence and repository between tabs.
 fn bill_of(tree: &str, lock: &Table) -> anyhow::Result<Value> {
-    let checksums = checksums(lock);
+    let checksums = archive_checksums(lock);
     let (mut components, mut dependencies) = (BTreeMap::new(), BTreeMap::<String, BTreeSet<String>>::new());
     let mut above: Vec<String> = Vec::new();
     for line in tree.lines().filter(|line| !line.is_empty()) {
@@ -97,7 +99,7 @@ fn bill_of(tree: &str, lock: &Table) -> anyhow::Result<Value> {
 }
 
 /// The SHA-256 of each archive, by name and version.
-fn checksums<'a>(lock: &'a Table) -> BTreeMap<(&'a str, &'a str), &'a str> {
+fn archive_checksums<'a>(lock: &'a Table) -> BTreeMap<(&'a str, &'a str), &'a str> {
     let packages = lock.get("package").and_then(toml::Value::as_array).into_iter().flatten();
     let entry = |package: &'a toml::Value| {
         let [name, version, checksum] = ["name", "version", "checksum"].map(|key| package.get(key)?.as_str());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
-use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::fault::{Blame as _, CommandResult};
 use frostline_sweep::{Ending, report_files, say};
 
 use crate::workspace;
@@ -17,18 +17,20 @@ const PACKED: &str = ".tar.xz";
 /// The kinds of file that are kept as pages; tables for programs are in the report that anyone can compute.
 const KEPT: [&str; 2] = ["md", "svg"];
 
-/// Writes the pages, or says which differ from those that are there.
-pub(crate) fn study(check: bool) -> Result<Ending> {
-    let place = workspace::root().join("docs/study");
+/// Writes the pages, or reports which of the existing ones differ.
+pub(crate) fn write_study_pages(check: bool) -> CommandResult<Ending> {
+    let place = workspace::workspace_root().join("docs/study");
     let mut changed = Vec::new();
-    for packed in packed(&place).environment()? {
+    for packed in packed_records(&place).blame_environment()? {
         let name = packed.file_name().unwrap_or_default().to_string_lossy().replace(PACKED, "");
-        let now = pages(&packed, &name).environment()?;
+        let now = render_pages(&packed, &name).blame_environment()?;
         let folder = place.join(&name);
-        changed
-            .extend(differences(&stored(&folder).environment()?, &now).map(|path| format!("{name}/{path}")));
+        changed.extend(
+            differing_paths(&stored_pages(&folder).blame_environment()?, &now)
+                .map(|path| format!("{name}/{path}")),
+        );
         if !check {
-            replace(&folder, &now).environment()?;
+            replace_pages(&folder, &now).blame_environment()?;
         }
         say!("study     {name}: {} pages and figures", now.len());
     }
@@ -43,15 +45,15 @@ pub(crate) fn study(check: bool) -> Result<Ending> {
 }
 
 /// The packed records of a folder, by name.
-fn packed(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut names = workspace::files(folder, &[])?;
+fn packed_records(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut names = workspace::list_files(folder, &[])?;
     names.retain(|name| name.ends_with(PACKED) && !name.contains('/'));
     names.sort();
     Ok(names.iter().map(|name| folder.join(name)).collect())
 }
 
 /// The pages of a report on packed records, by path.
-fn pages(packed: &Path, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+fn render_pages(packed: &Path, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
     let into = tempfile::tempdir().context("no temporary folder can be created")?;
     let ended = Command::new("tar").arg("-xJf").arg(packed).arg("-C").arg(into.path()).status();
     let ended = ended.context("`tar` cannot be started; install tar and xz")?;
@@ -64,13 +66,13 @@ fn pages(packed: &Path, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>>
 }
 
 /// The files of a folder of pages, by path relative to it; nothing if there is no folder yet.
-fn stored(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
-    let files = if folder.exists() { workspace::files(folder, &[])? } else { Vec::new() };
+fn stored_pages(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+    let files = if folder.exists() { workspace::list_files(folder, &[])? } else { Vec::new() };
     files.into_iter().map(|file| Ok((file.clone(), fs::read(folder.join(file))?))).collect()
 }
 
 /// The paths that only one side has, or that differ.
-fn differences<'a>(
+fn differing_paths<'a>(
     before: &'a BTreeMap<String, Vec<u8>>,
     now: &'a BTreeMap<String, Vec<u8>>,
 ) -> impl Iterator<Item = &'a String> {
@@ -78,7 +80,7 @@ fn differences<'a>(
     gone.chain(now.iter().filter(|(path, bytes)| before.get(*path) != Some(bytes)).map(|(path, _)| path))
 }
 
-fn replace(folder: &Path, pages: &BTreeMap<String, Vec<u8>>) -> anyhow::Result<()> {
+fn replace_pages(folder: &Path, pages: &BTreeMap<String, Vec<u8>>) -> anyhow::Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }
@@ -102,12 +104,12 @@ mod tests {
             pages.collect::<BTreeMap<_, _>>()
         };
         let before = pages(&[("gone.md", ""), ("report.md", "old"), ("figures/a.svg", "same")]);
-        replace(folder.path(), &before).expect("written");
-        assert_eq!(stored(folder.path()).expect("read"), before);
+        replace_pages(folder.path(), &before).expect("written");
+        assert_eq!(stored_pages(folder.path()).expect("read"), before);
         let now = pages(&[("report.md", "new"), ("figures/a.svg", "same"), ("figures/b.svg", "")]);
-        let found: Vec<&str> = differences(&before, &now).map(String::as_str).collect();
+        let found: Vec<&str> = differing_paths(&before, &now).map(String::as_str).collect();
         assert_eq!(found, ["gone.md", "figures/b.svg", "report.md"]);
-        replace(folder.path(), &now).expect("written");
-        assert_eq!(stored(folder.path()).expect("read"), now);
+        replace_pages(folder.path(), &now).expect("written");
+        assert_eq!(stored_pages(folder.path()).expect("read"), now);
     }
 }

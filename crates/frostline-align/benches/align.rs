@@ -22,12 +22,12 @@ fn main() {
         ("UD_Tamil-TTB/ta_ttb-ud-train.conllu", [0.95, 3.0, 1.0]),
     ] {
         println!("{treebank}");
-        compare(&multilingual(&shared), &shared.join("data/ud").join(treebank), targets);
+        compare_speeds(&multilingual(&shared), &shared.join("data/ud").join(treebank), targets);
     }
 }
 
 /// Prints the speeds on a treebank next to the target ratios.
-fn compare(folder: &Path, train: &Path, targets: [f64; 3]) {
+fn compare_speeds(folder: &Path, train: &Path, targets: [f64; 3]) {
     let sentences: Vec<Vec<String>> = read_conllu(train).into_iter().map(|s| s.forms).collect();
     let raw: Vec<Vec<&str>> = borrow_words(&sentences);
     // The plain tokenizer gets forms that are already lowercased: its time is tokenising only.
@@ -35,8 +35,8 @@ fn compare(folder: &Path, train: &Path, targets: [f64; 3]) {
         sentences.iter().map(|words| words.iter().map(|w| lowercase(w).into_owned()).collect()).collect();
     let lowered: Vec<Vec<&str>> = borrow_words(&lowered);
 
-    let (bare, load_bare) = timed(|| load_plain_tokenizer(folder));
-    let (loaded, load_ours) = timed(|| Aligner::from_folder(folder).expect("loads"));
+    let (bare, load_bare) = time_call(|| load_plain_tokenizer(folder));
+    let (loaded, load_ours) = time_call(|| Aligner::from_folder(folder).expect("loads"));
     let options = AlignOptions { lowercase: true, ..AlignOptions::default() };
     let cached = loaded.with_options(options).expect("options fit");
     let plain = Aligner::from_folder(folder).expect("loads").with_cache(false);
@@ -53,22 +53,22 @@ fn compare(folder: &Path, train: &Path, targets: [f64; 3]) {
             black_box(aligner.align(black_box(words)).expect("aligns"));
         }
     };
-    let ((), cold) = timed(|| by_aligner(&cached));
+    let ((), cold) = time_call(|| by_aligner(&cached));
     // Interleaved, so that other load slows all three equally; the median round is reported.
     let mut rows = Vec::new();
     for _ in 0..ROUNDS {
-        let ((), bare) = timed(by_bare);
-        let ((), plain) = timed(|| by_aligner(&plain));
-        let ((), warm) = timed(|| by_aligner(&cached));
+        let ((), bare) = time_call(by_bare);
+        let ((), plain) = time_call(|| by_aligner(&plain));
+        let ((), warm) = time_call(|| by_aligner(&cached));
         rows.push((bare, plain, warm));
     }
     let words: usize = raw.iter().map(Vec::len).sum();
     let per_word = |time: Duration| time.as_nanos() as f64 / words as f64;
-    let bare = median(rows.iter().map(|r| r.0));
+    let bare = median_time(rows.iter().map(|r| r.0));
     println!("bare encode      {:7.1} ns/word", per_word(bare));
     let times = [
-        ("align, no cache", median(rows.iter().map(|r| r.1))),
-        ("align, cached", median(rows.iter().map(|r| r.2))),
+        ("align, no cache", median_time(rows.iter().map(|r| r.1))),
+        ("align, cached", median_time(rows.iter().map(|r| r.2))),
         ("align, first pass", cold),
     ];
     for ((name, time), target) in times.into_iter().zip(targets) {
@@ -90,13 +90,13 @@ fn borrow_words(sentences: &[Vec<String>]) -> Vec<Vec<&str>> {
     sentences.iter().map(|words| words.iter().map(String::as_str).collect()).collect()
 }
 
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+fn time_call<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
     let done = work();
     (done, start.elapsed())
 }
 
-fn median(times: impl Iterator<Item = Duration>) -> Duration {
+fn median_time(times: impl Iterator<Item = Duration>) -> Duration {
     let mut times: Vec<_> = times.collect();
     times.sort();
     times[times.len() / 2]

@@ -6,7 +6,7 @@ use tokenizers::{
 };
 
 use crate::cache::WordCache;
-use crate::guard::catch_panic;
+use crate::panic_guard::catch_panic;
 use crate::windows::{best_window, cut_windows, label_subwords, word_ranges};
 use crate::wordpiece::AsciiWordPiece;
 use crate::{AlignError, AlignOptions, Aligned, lowercase};

@@ -11,8 +11,8 @@ use tokenizers::{
     PreTokenizedString, PreTokenizer as _, PreTokenizerWrapper, Token, Tokenizer,
 };
 
-use crate::guard::catch_panic;
-use crate::json::read_tokenizer;
+use crate::panic_guard::catch_panic;
+use crate::tokenizer_json::read_tokenizer;
 use crate::vocab::{ClassSettings, bert_tokenizer};
 use crate::{AlignError, Aligner, VocabOptions};
 
@@ -41,14 +41,14 @@ impl Aligner {
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, AlignError> {
         let folder = folder.as_ref();
         let config = folder.join("tokenizer_config.json");
-        let config_bytes = read(&config)?.unwrap_or_else(|| b"{}".to_vec());
+        let config_bytes = read_if_present(&config)?.unwrap_or_else(|| b"{}".to_vec());
         let config = config.display().to_string();
         let json = folder.join("tokenizer.json");
-        if let Some(bytes) = read(&json)? {
+        if let Some(bytes) = read_if_present(&json)? {
             return from_named(&json.display().to_string(), &bytes, &config, &config_bytes);
         }
         let vocab = folder.join("vocab.txt");
-        let Some(bytes) = read(&vocab)? else {
+        let Some(bytes) = read_if_present(&vocab)? else {
             return Err(AlignError::NoTokenizer { folder: folder.to_owned() });
         };
         let origin = vocab.display().to_string();
@@ -106,7 +106,7 @@ fn from_named(
 }
 
 /// Returns the file's bytes; `None` if it does not exist.
-fn read(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
+fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, AlignError> {
     match frostline_files::read(path, MOST_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.reason.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -137,7 +137,7 @@ mod tests {
         "A", "Ab", "##B", ".", "##.", "-", "#", "##", "###a", "1", "##1", "\u{e9}", "##\u{e9}", "bb",
     ];
 
-    fn bert(lowercase: bool) -> Tokenizer {
+    fn small_tokenizer(lowercase: bool) -> Tokenizer {
         let options = VocabOptions { do_lower_case: lowercase, ..VocabOptions::default() };
         bert_tokenizer(&VOCAB.join("\n"), &options, "the test").expect("a tokenizer")
     }
@@ -167,8 +167,8 @@ mod tests {
     }
 
     /// Returns an aligner without the word cache.
-    fn aligner(like: &Like) -> Aligner {
-        let mut tokenizer = bert(like.lowercase);
+    fn uncached_aligner(like: &Like) -> Aligner {
+        let mut tokenizer = small_tokenizer(like.lowercase);
         let vocabulary: AHashMap<String, u32> =
             VOCAB.iter().zip(0..).map(|(token, id)| ((*token).to_owned(), id)).collect();
         let model = WordPiece::builder().vocab(vocabulary).unk_token("[UNK]".into());
@@ -183,7 +183,7 @@ mod tests {
         Aligner::new(tokenizer, vec![2], vec![3]).with_cache(false)
     }
 
-    fn word() -> impl Strategy<Value = String> {
+    fn any_word() -> impl Strategy<Value = String> {
         prop_oneof![
             4 => "[abAB1]{0,8}",
             3 => "[abAB1.# -]{0,8}",
@@ -198,12 +198,12 @@ mod tests {
 
         #[test]
         fn words_have_the_subwords_of_the_library(
-            words in prop::collection::vec(word(), 1..6),
+            words in prop::collection::vec(any_word(), 1..6),
             like in tokenizer_variants(),
             lowercase in any::<bool>(),
         ) {
             let options = AlignOptions { lowercase, ..AlignOptions::default() };
-            let made = || aligner(&like).with_options(options).expect("they fit");
+            let made = || uncached_aligner(&like).with_options(options).expect("they fit");
             let (fast, library) = (made(), made().by_library());
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             prop_assert_eq!(fast.align(&words).unwrap(), library.align(&words).unwrap());
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn only_words_that_the_library_must_see_are_left_to_it() {
-        let ascii = AsciiWordPiece::from_tokenizer(&bert(true)).expect("BERT's");
+        let ascii = AsciiWordPiece::from_tokenizer(&small_tokenizer(true)).expect("BERT's");
         let mut ids = Vec::new();
         for (word, expected) in [
             ("ABAbab", Some(vec![8, 12])),

@@ -12,24 +12,24 @@ use proptest::prelude::*;
 
 const POLICIES: [LabelPolicy; 3] = [LabelPolicy::First, LabelPolicy::Last, LabelPolicy::All];
 
-fn json(name: &str) -> String {
+fn tokenizer_json(name: &str) -> String {
     static ALL: OnceLock<[String; 3]> = OnceLock::new();
     let names = ["bpe", "unigram", "wordlevel"];
     let all = ALL.get_or_init(|| names.map(|name| data(&format!("{name}.json"))));
     all[names.iter().position(|n| *n == name).expect("known")].clone()
 }
 
-fn aligner(kind: usize, options: AlignOptions) -> Aligner {
+fn aligner_of_kind(kind: usize, options: AlignOptions) -> Aligner {
     let aligner = match kind {
         0 => Aligner::from_vocab(&data("vocab.txt"), &VocabOptions::default()),
-        1 => Aligner::from_bytes(json("bpe").as_bytes()),
-        2 => Aligner::from_bytes(json("unigram").as_bytes()),
-        _ => Aligner::from_bytes(json("wordlevel").as_bytes()),
+        1 => Aligner::from_bytes(tokenizer_json("bpe").as_bytes()),
+        2 => Aligner::from_bytes(tokenizer_json("unigram").as_bytes()),
+        _ => Aligner::from_bytes(tokenizer_json("wordlevel").as_bytes()),
     };
     aligner.expect("loads").with_options(options).expect("the options fit")
 }
 
-fn word() -> impl Strategy<Value = String> {
+fn any_word() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => "[a-zA-Zéüß]{1,9}",
         2 => "\\PC{0,6}",
@@ -41,7 +41,7 @@ fn word() -> impl Strategy<Value = String> {
     ]
 }
 
-fn settings() -> impl Strategy<Value = AlignOptions> {
+fn any_options() -> impl Strategy<Value = AlignOptions> {
     (5usize..40, 0usize..3, proptest::option::of(0usize..35), any::<bool>()).prop_map(
         |(max_length, policy, stride, lowercase)| AlignOptions {
             max_length,
@@ -86,10 +86,10 @@ proptest! {
     #[test]
     fn labelled_truncated_and_vanished_are_all_words(
         kind in 0usize..4,
-        words in proptest::collection::vec(word(), 0..30),
-        options in settings(),
+        words in proptest::collection::vec(any_word(), 0..30),
+        options in any_options(),
     ) {
-        let aligner = aligner(kind, options);
+        let aligner = aligner_of_kind(kind, options);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let aligned = aligner.align(&words).unwrap();
         check_window(&aligned, &aligner)?;
@@ -111,11 +111,11 @@ proptest! {
     #[test]
     fn windows_cover_everything_and_score_every_word_once(
         kind in 0usize..4,
-        words in proptest::collection::vec(word(), 0..60),
-        options in settings(),
+        words in proptest::collection::vec(any_word(), 0..60),
+        options in any_options(),
     ) {
         let stride = options.stride.unwrap_or(1);
-        let aligner = aligner(kind, AlignOptions { stride: Some(stride), ..options });
+        let aligner = aligner_of_kind(kind, AlignOptions { stride: Some(stride), ..options });
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let windows = aligner.align_windows(&words).unwrap();
         let mut all = labelled_words(&windows);
@@ -131,7 +131,7 @@ proptest! {
         // Without the overlaps, the windows are the uncut sentence.
         let roomy = AlignOptions { max_length: 1 << 20, stride: None, ..options };
         let (before, after) = (aligner.prefix_ids().len(), aligner.suffix_ids().len());
-        let whole = self::aligner(kind, roomy).align(&words).unwrap();
+        let whole = self::aligner_of_kind(kind, roomy).align(&words).unwrap();
         let mut joined = whole.ids[..before].to_vec();
         for (i, window) in windows.iter().enumerate() {
             let skip = before + if i == 0 { 0 } else { stride };
@@ -143,12 +143,12 @@ proptest! {
 
     #[test]
     fn policies_label_the_first_the_last_or_all_subwords(
-        words in proptest::collection::vec(word(), 0..12),
+        words in proptest::collection::vec(any_word(), 0..12),
     ) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let options = AlignOptions { max_length: 1 << 20, ..AlignOptions::default() };
         let [first, last, all] = POLICIES.map(|labels| {
-            aligner(0, AlignOptions { labels, ..options }).align(&words).unwrap()
+            aligner_of_kind(0, AlignOptions { labels, ..options }).align(&words).unwrap()
         });
         for word in 0..words.len() as u32 {
             let at: Vec<u32> = (0..all.ids.len() as u32)
@@ -166,11 +166,11 @@ proptest! {
     #[test]
     fn the_cache_changes_nothing(
         kind in 0usize..4,
-        words in proptest::collection::vec(word(), 0..20),
-        options in settings(),
+        words in proptest::collection::vec(any_word(), 0..20),
+        options in any_options(),
     ) {
-        let cached = aligner(kind, options);
-        let plain = aligner(kind, options).with_cache(false);
+        let cached = aligner_of_kind(kind, options);
+        let plain = aligner_of_kind(kind, options).with_cache(false);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let expected = plain.align_windows(&words).unwrap();
         prop_assert_eq!(&cached.align_windows(&words).unwrap(), &expected);

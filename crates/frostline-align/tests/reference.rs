@@ -31,7 +31,7 @@ impl From<&Aligned> for Window {
     }
 }
 
-fn load(case: &Case) -> Aligner {
+fn load_aligner(case: &Case) -> Aligner {
     match &case.config {
         Some(config) => {
             let options: VocabOptions = serde_json::from_value(config.clone()).expect("options");
@@ -63,7 +63,7 @@ fn cases_agree(file: &str) {
         let words: Vec<&str> = case.words.iter().map(String::as_str).collect();
         let options =
             AlignOptions { max_length: case.max_length, stride: case.stride, ..AlignOptions::default() };
-        let aligner = load(&case).with_options(options).expect("the options fit");
+        let aligner = load_aligner(&case).with_options(options).expect("the options fit");
         for pass in ["first pass", "from the cache"] {
             let windows = aligner.align_windows(&words).expect("aligns");
             let windows: Vec<Window> = windows.iter().map(Window::from).collect();

@@ -4,7 +4,7 @@
 use frostline_align::Aligner;
 
 /// Returns a `tokenizer.json` of a BPE whose words begin with `mark`.
-fn bpe(mark: char, around: &str) -> String {
+fn bpe_json(mark: char, around: &str) -> String {
     let vocab = r#"{"<s>":0,"</s>":1,"i":2,"c":3,"e":4,"d":5,"o":6,"n":7,"'":8,"t":9,"_":10,".":11,"1":12,"_i":13,
         "ce":14,"_ice":15,"ice":16,"_d":17,"'t":18,"_.":19,"on":20,"_1":21}"#;
     let merges = r#"["_ i","c e","_i ce","i ce","_ d","' t","_ .","o n"]"#;
@@ -40,7 +40,7 @@ const GEMMA: &str = r#""normalizer":{"type":"Replace","pattern":{"String":" "},"
 const PREPEND: &str = r#""normalizer":{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},
     {"type":"Replace","pattern":{"String":" "},"content":"▁"}]},"pre_tokenizer":null"#;
 
-fn metaspace(scheme: &str) -> String {
+fn metaspace_json(scheme: &str) -> String {
     format!(
         r#""normalizer":null,
         "pre_tokenizer":{{"type":"Metaspace","replacement":"▁","prepend_scheme":"{scheme}","split":true}}"#
@@ -52,13 +52,13 @@ fn a_word_has_the_ids_of_running_text() {
     let byte_level = r#""normalizer":null,"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,
         "trim_offsets":true,"use_regex":true}"#;
     for (name, json) in [
-        ("Llama 3", bpe('Ġ', LLAMA)),
-        ("RoBERTa", bpe('Ġ', byte_level)),
-        ("Gemma", bpe('▁', GEMMA)),
-        ("Llama 2", bpe('▁', PREPEND)),
-        ("always", bpe('▁', &metaspace("always"))),
-        ("first", bpe('▁', &metaspace("first"))),
-        ("never", bpe('▁', &metaspace("never"))),
+        ("Llama 3", bpe_json('Ġ', LLAMA)),
+        ("RoBERTa", bpe_json('Ġ', byte_level)),
+        ("Gemma", bpe_json('▁', GEMMA)),
+        ("Llama 2", bpe_json('▁', PREPEND)),
+        ("always", bpe_json('▁', &metaspace_json("always"))),
+        ("first", bpe_json('▁', &metaspace_json("first"))),
+        ("never", bpe_json('▁', &metaspace_json("never"))),
     ] {
         let aligner = Aligner::from_bytes(json.as_bytes()).expect(name);
         let ids = |words: &[&str]| {
@@ -77,11 +77,11 @@ fn a_word_has_the_ids_of_running_text() {
 /// of transformers 5 splits at white space first.
 #[test]
 fn a_word_of_white_space_has_no_subword_in_xlm_r() {
-    let around = metaspace("always").replace(
+    let around = metaspace_json("always").replace(
         r#""normalizer":null"#,
         r#""normalizer":{"type":"Replace","pattern":{"Regex":"[\\u200b\\u200d\\ufeff\\u00a0]"},"content":" "}"#,
     );
-    let json = bpe('▁', &around);
+    let json = bpe_json('▁', &around);
     let words = ["ice", "\u{200b}", "\u{200b}ice", "\u{feff}", "ice\u{a0}d"];
     let ids = |class: &str| {
         let config = format!(r#"{{"tokenizer_class":"{class}"}}"#);

@@ -5,19 +5,19 @@ use clap::Parser;
 use frostline_args::SweepArgs;
 
 #[derive(Parser)]
-struct Line {
+struct ExampleLine {
     #[command(flatten)]
     sweep: SweepArgs,
 }
 
 /// Parses a command line; without arguments, one of its own.
-fn parsed(arguments: Vec<String>) -> Line {
+fn parse_line(arguments: Vec<String>) -> ExampleLine {
     let own = ["sweep", "--lang", "en", "--seeds", "42-44"];
-    if arguments.len() > 1 { Line::parse_from(arguments) } else { Line::parse_from(own) }
+    if arguments.len() > 1 { ExampleLine::parse_from(arguments) } else { ExampleLine::parse_from(own) }
 }
 
 fn main() {
-    match parsed(std::env::args().collect()).sweep.command() {
+    match parse_line(std::env::args().collect()).sweep.into_command() {
         Ok(command) => println!("{command:#?}"),
         Err(error) => eprintln!("error: {:#}", error.error),
     }
@@ -25,7 +25,7 @@ fn main() {
 
 #[test]
 fn the_own_command_line_is_a_sweep() {
-    let command = parsed(Vec::new()).sweep.command().unwrap();
+    let command = parse_line(Vec::new()).sweep.into_command().unwrap();
     let frostline_args::SweepCommand::Sweep(request) = command else { panic!("{command:?}") };
     assert_eq!(request.changes.seeds, [42, 43, 44]);
 }

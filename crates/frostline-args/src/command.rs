@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use frostline_sweep::fault::Result;
+use frostline_sweep::fault::CommandResult;
 use frostline_sweep::{Backend, Ending, Place, Program, SweepRequest};
 
 /// What `sweep`, `plan`, `begin`, `status` and `cancel` ask for.
@@ -23,12 +23,16 @@ impl SweepCommand {
     ///
     /// # Errors
     /// See the functions of the same names in `frostline_sweep`.
-    pub fn run(self, place: &Place, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
+    pub fn run_sweep(
+        self,
+        place: &Place,
+        program: impl FnOnce(Backend) -> CommandResult<Program>,
+    ) -> CommandResult<Ending> {
         match self {
             Self::Sweep(request) => frostline_sweep::sweep(&request, place, || program(request.backend)),
-            Self::Status(folder) => frostline_sweep::status(&folder),
+            Self::Status(folder) => frostline_sweep::print_status(&folder),
             Self::SendTracked(folder) => frostline_sweep::send_tracked(&folder),
-            Self::Cancel(folder) => frostline_sweep::cancel(&folder),
+            Self::Cancel(folder) => frostline_sweep::cancel_cluster_jobs(&folder),
         }
     }
 }

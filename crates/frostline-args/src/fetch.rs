@@ -53,7 +53,7 @@ pub struct FetchArgs {
 impl FetchArgs {
     /// Returns the request that these arguments stand for.
     #[must_use]
-    pub fn request(self) -> FetchRequest {
+    pub fn into_request(self) -> FetchRequest {
         FetchRequest {
             names: self.names,
             plan: self.plan,
@@ -80,15 +80,18 @@ mod tests {
         args: FetchArgs,
     }
 
-    fn parsed(arguments: &[&str]) -> Result<FetchRequest, clap::Error> {
+    fn parse_request(arguments: &[&str]) -> Result<FetchRequest, clap::Error> {
         let all = ["fetch"].into_iter().chain(arguments.iter().copied());
-        Line::try_parse_from(all).map(|line| line.args.request())
+        Line::try_parse_from(all).map(|line| line.args.into_request())
     }
 
     #[test]
     fn a_revision_needs_names() {
-        let error = parsed(&["--revision", "r2.15"]).unwrap_err();
+        let error = parse_request(&["--revision", "r2.15"]).unwrap_err();
         assert_eq!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument);
-        assert_eq!(parsed(&["UD_Wolof-WTB", "--revision", "r2.15"]).unwrap().revision.unwrap(), "r2.15");
+        assert_eq!(
+            parse_request(&["UD_Wolof-WTB", "--revision", "r2.15"]).unwrap().revision.unwrap(),
+            "r2.15"
+        );
     }
 }

@@ -18,5 +18,5 @@ pub use shared::{FailureArgs, OutputArgs, SharingArgs};
 pub use slurm::SlurmArgs;
 pub use study::{BeginArgs, EncoderInit, FindLrFor, PlanArgs, StudyArgs};
 pub use sweep::{ClusterArgs, ExecutorKind, SweepArgs};
-pub use values::{backends, minutes};
+pub use values::{backend_parser, parse_minutes};
 pub use work::WorkArgs;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 use frostline_files::claim::LEASE;
-use frostline_sweep::{Failures, Output};
+use frostline_sweep::{Failures, OutputKind};
 
-use crate::values::{minutes, seconds};
+use crate::values::{parse_minutes, parse_seconds};
 
 /// What a command that runs cells says.
 #[derive(Clone, Copy, Debug, Args)]
@@ -21,11 +21,11 @@ pub struct OutputArgs {
 
 impl OutputArgs {
     /// Returns what is written to standard output.
-    pub(crate) fn output(self) -> Output {
+    pub(crate) fn output_kind(self) -> OutputKind {
         match (self.json, self.quiet) {
-            (true, _) => Output::Json,
-            (false, true) => Output::Quiet,
-            (false, false) => Output::Text,
+            (true, _) => OutputKind::Json,
+            (false, true) => OutputKind::Quiet,
+            (false, false) => OutputKind::Text,
         }
     }
 }
@@ -44,13 +44,13 @@ pub struct FailureArgs {
     retry: u32,
     /// End a cell that takes longer, with that as its error; what it has computed is lost unless the plan's
     /// `checkpoints` keep it [default: no limit]
-    #[arg(long, value_name = "MINUTES", value_parser = minutes)]
+    #[arg(long, value_name = "MINUTES", value_parser = parse_minutes)]
     cell_minutes: Option<f64>,
 }
 
 impl FailureArgs {
     /// Returns what happens when a cell fails.
-    pub(crate) fn failures(&self) -> Failures {
+    pub(crate) fn failure_policy(&self) -> Failures {
         let time_limit = self.cell_minutes.map(|minutes| Duration::from_secs_f64(60.0 * minutes));
         Failures { stop: self.fail_fast, retries: self.retry, time_limit }
     }
@@ -61,13 +61,13 @@ impl FailureArgs {
 pub struct SharingArgs {
     /// How long other processes leave this one's cells alone after it was last seen; one that died on the same machine is
     /// noticed at once
-    #[arg(long, value_name = "SECONDS", default_value_t = LEASE.as_secs_f64(), value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = LEASE.as_secs_f64(), value_parser = parse_seconds)]
     lease_s: f64,
 }
 
 impl SharingArgs {
     /// Returns the lease as a duration.
-    pub(crate) fn lease(&self) -> Duration {
+    pub(crate) fn lease_duration(&self) -> Duration {
         Duration::from_secs_f64(self.lease_s)
     }
 }

@@ -57,7 +57,7 @@ pub struct SlurmArgs {
 
 impl SlurmArgs {
     /// Returns the options of jobs.
-    pub(crate) fn options(self) -> SlurmOptions {
+    pub(crate) fn into_options(self) -> SlurmOptions {
         let Self {
             workers,
             time,

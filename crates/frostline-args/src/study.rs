@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use frostline_record::{FindLr, Init};
-use frostline_sweep::{Action, Backend, Changes, InputFolders, SweepRequest};
+use frostline_sweep::{Action, Backend, InputFolders, SettingChanges, SweepRequest};
 
 use crate::command::SweepCommand;
 use crate::shared::{OutputArgs, SharingArgs};
-use crate::values::{Seeds, backends, seeds};
+use crate::values::{Seeds, backend_parser, parse_seeds};
 
 /// A study: its plan, changes to it, its inputs and its folder.
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub struct StudyArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     policies: Vec<String>,
     /// These seeds instead of the plan's, as in `42,43` or `42-46`
-    #[arg(long, value_name = "SEEDS", value_delimiter = ',', value_parser = seeds)]
+    #[arg(long, value_name = "SEEDS", value_delimiter = ',', value_parser = parse_seeds)]
     seeds: Vec<Seeds>,
     /// This encoder instead of the plan's: a folder under the models folder, or a path
     #[arg(long, value_name = "NAME")]
@@ -55,7 +55,7 @@ pub struct StudyArgs {
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
     /// What the tensors run on
-    #[arg(long, value_parser = backends(), default_value_t = Backend::Flex)]
+    #[arg(long, value_parser = backend_parser(), default_value_t = Backend::Flex)]
     backend: Backend,
     /// Cells at a time [default: the plan's `jobs`, or as many as are fastest together]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -128,11 +128,11 @@ pub struct BeginArgs {
 
 impl StudyArgs {
     /// Returns the request to carry the study out so far.
-    pub(crate) fn request(self, action: Action) -> SweepRequest {
+    pub(crate) fn into_request(self, action: Action) -> SweepRequest {
         SweepRequest {
             action,
             plan: self.plan,
-            changes: Changes {
+            changes: SettingChanges {
                 langs: self.lang,
                 policies: self.policies,
                 seeds: self.seeds.into_iter().flatten().collect(),
@@ -157,23 +157,23 @@ impl StudyArgs {
 impl PlanArgs {
     /// Returns what these arguments ask for.
     #[must_use]
-    pub fn command(self) -> SweepCommand {
+    pub fn into_command(self) -> SweepCommand {
         let action = match self.data_report {
             true => Action::DescribeData,
             false => Action::List { calibrate: self.calibrate },
         };
-        SweepCommand::Sweep(Box::new(self.study.request(action)))
+        SweepCommand::Sweep(Box::new(self.study.into_request(action)))
     }
 }
 
 impl BeginArgs {
     /// Returns what these arguments ask for.
     #[must_use]
-    pub fn command(self) -> SweepCommand {
+    pub fn into_command(self) -> SweepCommand {
         SweepCommand::Sweep(Box::new(SweepRequest {
-            lease: self.sharing.lease(),
-            output: self.output.output(),
-            ..self.study.request(Action::Begin)
+            lease: self.sharing.lease_duration(),
+            output: self.output.output_kind(),
+            ..self.study.into_request(Action::Begin)
         }))
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::fault::{Blame as _, CommandResult};
 use frostline_sweep::{Action, SlurmRequest, SweepRequest};
 
 use crate::command::SweepCommand;
@@ -73,7 +73,7 @@ pub struct SweepArgs {
 impl SweepArgs {
     /// Returns the file that a trace goes to, if one is asked for.
     #[must_use]
-    pub fn trace(&self) -> Option<&Path> {
+    pub fn trace_file(&self) -> Option<&Path> {
         self.trace.as_deref()
     }
 
@@ -81,7 +81,7 @@ impl SweepArgs {
     ///
     /// # Errors
     /// If an option for jobs is given, but cells run on this machine.
-    pub fn command(self) -> Result<SweepCommand> {
+    pub fn into_command(self) -> CommandResult<SweepCommand> {
         if let Some(folder) = self.status {
             return Ok(SweepCommand::Status(folder));
         }
@@ -91,19 +91,19 @@ impl SweepArgs {
         if let Some(folder) = self.cluster.cancel {
             return Ok(SweepCommand::Cancel(folder));
         }
-        let action = self.action();
+        let action = self.requested_action();
         Ok(SweepCommand::Sweep(Box::new(SweepRequest {
-            failures: self.failures.failures(),
-            slurm: self.cluster.slurm().plan()?,
-            lease: self.sharing.lease(),
-            output: self.output.output(),
+            failures: self.failures.failure_policy(),
+            slurm: self.cluster.slurm_request().blame_plan()?,
+            lease: self.sharing.lease_duration(),
+            output: self.output.output_kind(),
             trace: self.trace,
-            ..self.study.request(action)
+            ..self.study.into_request(action)
         })))
     }
 
     /// Returns how far the study is carried out.
-    fn action(&self) -> Action {
+    fn requested_action(&self) -> Action {
         match self {
             Self { list: true, calibrate, .. } => Action::List { calibrate: *calibrate },
             Self { data_report: true, .. } => Action::DescribeData,
@@ -137,7 +137,7 @@ pub struct ClusterArgs {
 impl ClusterArgs {
     /// Returns how jobs are submitted, or nothing if cells run on this machine. Options for jobs say where cells should run:
     /// without an executor that submits jobs, they would run here.
-    fn slurm(self) -> anyhow::Result<Option<SlurmRequest>> {
+    fn slurm_request(self) -> anyhow::Result<Option<SlurmRequest>> {
         let given = [
             (self.dry_run, "--dry-run"),
             (self.detach, "--detach"),
@@ -146,7 +146,7 @@ impl ClusterArgs {
         match (self.executor, given.into_iter().find(|(is_given, _)| *is_given)) {
             (ExecutorKind::Slurm, _) => {
                 let Self { detach, dry_run, slurm, .. } = self;
-                Ok(Some(SlurmRequest { options: slurm.options(), detach, dry_run }))
+                Ok(Some(SlurmRequest { options: slurm.into_options(), detach, dry_run }))
             }
             (ExecutorKind::Local, None) => Ok(None),
             (ExecutorKind::Local, Some((_, name))) => anyhow::bail!(
@@ -180,12 +180,12 @@ mod tests {
         Begin(Box<BeginArgs>),
     }
 
-    fn asked(words: &str) -> String {
+    fn parse_words(words: &str) -> String {
         let all = std::iter::once("frostline").chain(words.split_whitespace());
         let command = match Line::parse_from(all) {
-            Line::Sweep(args) => args.command().expect("a command"),
-            Line::Plan(args) => args.command(),
-            Line::Begin(args) => args.command(),
+            Line::Sweep(args) => args.into_command().expect("a command"),
+            Line::Plan(args) => args.into_command(),
+            Line::Begin(args) => args.into_command(),
         };
         format!("{command:?}")
     }
@@ -198,18 +198,18 @@ mod tests {
             ("sweep --data-report --data D --find-lr", "plan --data-report --data D --find-lr"),
             ("sweep --begin --lease-s 5 --quiet --out O", "begin --lease-s 5 --quiet --out O"),
         ] {
-            assert_eq!(asked(old), asked(new), "{old}");
+            assert_eq!(parse_words(old), parse_words(new), "{old}");
         }
-        assert_eq!(asked("sweep --status D"), r#"Status("D")"#);
-        assert_eq!(asked("sweep --cancel D"), r#"Cancel("D")"#);
-        assert!(asked("sweep --verify").contains("action: Verify"));
+        assert_eq!(parse_words("sweep --status D"), r#"Status("D")"#);
+        assert_eq!(parse_words("sweep --cancel D"), r#"Cancel("D")"#);
+        assert!(parse_words("sweep --verify").contains("action: Verify"));
     }
 
     #[test]
     fn options_for_jobs_need_an_executor_that_submits_them() {
         let words = ["sweep", "--workers", "4"];
         let Line::Sweep(args) = Line::parse_from(["frostline"].into_iter().chain(words)) else { panic!() };
-        let fault = args.command().expect_err("nothing submits jobs");
+        let fault = args.into_command().expect_err("nothing submits jobs");
         assert_eq!(fault.code, frostline_sweep::fault::PLAN);
         assert!(fault.error.to_string().contains("without --executor slurm"), "{}", fault.error);
     }

@@ -25,13 +25,13 @@ const BACKENDS: [(Backend, &str); 6] = [
 
 /// Returns the parser of `--backend`.
 #[must_use]
-pub fn backends() -> impl TypedValueParser<Value = Backend> {
+pub fn backend_parser() -> impl TypedValueParser<Value = Backend> {
     let values = BACKENDS.map(|(backend, help)| PossibleValue::new(backend.name()).help(help));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Backend>())
 }
 
 /// Parses a lease in seconds.
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.1..=LONGEST_LEASE.as_secs_f64()).contains(&seconds) => Ok(seconds),
         _ => Err(format!("expected seconds from 0.1 to {}, as in 120", LONGEST_LEASE.as_secs())),
@@ -42,7 +42,7 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// If it is no number, or not above 0.
-pub fn minutes(text: &str) -> Result<f64, String> {
+pub fn parse_minutes(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(minutes) if minutes > 0.0 && minutes <= 1e6 => Ok(minutes),
         _ => Err("expected minutes above 0, as in 90 or 0.5".into()),
@@ -50,7 +50,7 @@ pub fn minutes(text: &str) -> Result<f64, String> {
 }
 
 /// Parses one seed or a range of seeds, both ends included.
-pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
+pub(crate) fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let number = |part: &str| {
         part.trim()
             .parse::<u64>()

@@ -63,13 +63,13 @@ pub struct WorkArgs {
 impl WorkArgs {
     /// Returns the file that a trace goes to, if one is asked for.
     #[must_use]
-    pub fn trace(&self) -> Option<&Path> {
+    pub fn trace_file(&self) -> Option<&Path> {
         self.trace.as_deref()
     }
 
     /// Returns the request that these arguments stand for.
     #[must_use]
-    pub fn request(self) -> WorkRequest {
+    pub fn into_request(self) -> WorkRequest {
         WorkRequest {
             folder: self.folder,
             jobs: self.jobs,
@@ -77,9 +77,9 @@ impl WorkArgs {
             failed: self.failed,
             waits: !self.no_wait,
             max_restarts: self.max_restarts,
-            failures: self.failures.failures(),
-            lease: self.sharing.lease(),
-            output: self.output.output(),
+            failures: self.failures.failure_policy(),
+            lease: self.sharing.lease_duration(),
+            output: self.output.output_kind(),
             trace: self.trace,
         }
     }

@@ -42,7 +42,7 @@ impl Places {
     pub fn dataset_cut(&self, name: &str, cut_dev: bool) -> Result<DatasetFiles, AssetError> {
         let place = self.find_place(AssetKind::Dataset, name)?;
         let files = place.file_names()?;
-        let format = format(&place, &files)?;
+        let format = split_format(&place, &files)?;
         let mut sources = Sources::new();
         for split in SPLITS {
             let required = if cut_dev { split == "train" } else { format.required_splits().contains(&split) };
@@ -70,7 +70,7 @@ impl Places {
 }
 
 /// Returns the format of the splits, which must be unique.
-fn format(place: &Place, files: &[String]) -> Result<Format, AssetError> {
+fn split_format(place: &Place, files: &[String]) -> Result<Format, AssetError> {
     let mut found =
         Format::ALL.into_iter().filter_map(|format| Some((format, format.first_matching_file(files)?)));
     let Some((format, file)) = found.next() else {

@@ -32,7 +32,7 @@ impl Source {
         else {
             return Self::of_file(path, origin);
         };
-        if let Some(known) = read(&tracker_with_folder, &experiment_hash, path, origin) {
+        if let Some(known) = read_kept(&tracker_with_folder, &experiment_hash, path, origin) {
             return Ok(known);
         }
         let found = Self::of_file(path, origin)?;
@@ -58,7 +58,7 @@ fn lasting_identity(path: &Path) -> Option<String> {
     Identity::of(path).ok().filter(|found| found.size() >= LARGE)?.lasting()
 }
 
-fn read(kept: &Path, identity: &str, path: &Path, origin: Origin) -> Option<Source> {
+fn read_kept(kept: &Path, identity: &str, path: &Path, origin: Origin) -> Option<Source> {
     if !frostline_files::is_own(kept) {
         return None;
     }

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     /// Returns the licence of a folder with these files, as `name: files`.
-    fn stated(files: &[(&str, &str)]) -> Option<String> {
+    fn stated_licence(files: &[(&str, &str)]) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).unwrap();
@@ -106,12 +106,12 @@ mod tests {
         let readme =
             "# Summary\n\nThe License: see below.\n\nData available since: UD v1.0\nLicense: CC BY-SA 4.0\n";
         let text = "This work is licensed under a licence.\nIt has many lines.\n";
-        let both = stated(&[("README.md", readme), ("LICENSE.txt", text)]);
+        let both = stated_licence(&[("README.md", readme), ("LICENSE.txt", text)]);
         assert_eq!(both.unwrap(), "CC BY-SA 4.0: LICENSE.txt README.md");
-        let only = stated(&[("README.md", "# Summary\n"), ("LICENSE.txt", text)]);
+        let only = stated_licence(&[("README.md", "# Summary\n"), ("LICENSE.txt", text)]);
         assert_eq!(only.unwrap(), "This work is licensed under a licence.: LICENSE.txt");
-        assert_eq!(stated(&[("README.md", "# Summary\n")]), None);
-        assert_eq!(stated(&[]), None);
+        assert_eq!(stated_licence(&[("README.md", "# Summary\n")]), None);
+        assert_eq!(stated_licence(&[]), None);
     }
 
     #[test]
@@ -123,23 +123,23 @@ mod tests {
             ("license: other\nlicense_name: some-licence", "some-licence"),
             ("license: other", "other"),
         ] {
-            let found = stated(&[("README.md", &format!("---\n{metadata}\n---\n# A model\n"))]);
+            let found = stated_licence(&[("README.md", &format!("---\n{metadata}\n---\n# A model\n"))]);
             assert_eq!(found.unwrap(), format!("{name}: README.md"), "{metadata}");
         }
         for readme in
             ["---\ntags:\n- a\n---\nlicense: mit\n", "# A model\nlicense: mit\n", "---\nlicense:\n---\n"]
         {
-            assert_eq!(stated(&[("README.md", readme)]), None, "{readme}");
+            assert_eq!(stated_licence(&[("README.md", readme)]), None, "{readme}");
         }
     }
 
     /// A readme comes from another machine, and its words are printed.
     #[test]
     fn what_a_file_says_cannot_control_the_terminal() {
-        let found = stated(&[("README.md", "License: \u{1b}[2J\u{7}mit\u{9b}0m\n")]).unwrap();
+        let found = stated_licence(&[("README.md", "License: \u{1b}[2J\u{7}mit\u{9b}0m\n")]).unwrap();
         assert_eq!(found, "[2Jmit0m: README.md");
-        let long = stated(&[("LICENSE", &"x".repeat(500_000))]).unwrap();
+        let long = stated_licence(&[("LICENSE", &"x".repeat(500_000))]).unwrap();
         assert_eq!(long, format!("{}: LICENSE", "x".repeat(LONGEST)));
-        assert_eq!(stated(&[("LICENSE", "\u{7}\n \n")]), None);
+        assert_eq!(stated_licence(&[("LICENSE", "\u{7}\n \n")]), None);
     }
 }

@@ -213,9 +213,12 @@ impl AssetKind {
     /// contains folders and is neither a dataset nor an encoder itself.
     fn names_in(self, folder: &Path) -> Vec<String> {
         let mut found = Vec::new();
-        for name in subfolders(folder) {
-            let inner =
-                if self.is_one(&folder.join(&name)) { Vec::new() } else { subfolders(&folder.join(&name)) };
+        for name in list_subfolders(folder) {
+            let inner = if self.is_one(&folder.join(&name)) {
+                Vec::new()
+            } else {
+                list_subfolders(&folder.join(&name))
+            };
             if inner.is_empty() {
                 found.push(name);
             } else {
@@ -273,7 +276,7 @@ fn find_below(folder: &Path, name: &str) -> Result<Option<PathBuf>, AssetError> 
     if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
         return Ok(None);
     }
-    let groups = subfolders(folder).into_iter().filter(|group| folder.join(group).join(name).is_dir());
+    let groups = list_subfolders(folder).into_iter().filter(|group| folder.join(group).join(name).is_dir());
     let found: Vec<String> = groups.map(|group| format!("{group}/{name}")).collect();
     match found.as_slice() {
         [] => Ok(None),
@@ -297,7 +300,7 @@ fn names_in_folder(folder: &Path, keep: impl Fn(&Path) -> bool) -> std::io::Resu
 }
 
 /// Returns the folders in a folder, sorted; none if it cannot be read.
-fn subfolders(folder: &Path) -> Vec<String> {
+fn list_subfolders(folder: &Path) -> Vec<String> {
     let mut names = names_in_folder(folder, Path::is_dir).unwrap_or_default();
     names.retain(|name| !name.starts_with('.') && !name.ends_with(".part"));
     names.sort();

@@ -42,12 +42,12 @@ fn zip_that_claims(files: &[(&str, &str)], bytes: u64) -> Vec<u8> {
     out
 }
 
-fn listed(folder: &Path) -> Vec<String> {
+fn list_folder(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         match path.is_dir() {
-            true => found.extend(listed(&path)),
+            true => found.extend(list_folder(&path)),
             false => found.push(path.to_str().unwrap().to_string()),
         }
     }
@@ -84,7 +84,7 @@ fn an_archive_is_given_in_place_of_a_folder() {
     }
     let unpacked = places.data.unwrap();
     let prefix = unpacked.to_str().unwrap().len() + 1;
-    let names: Vec<String> = listed(&unpacked).iter().map(|path| path[prefix..].to_string()).collect();
+    let names: Vec<String> = list_folder(&unpacked).iter().map(|path| path[prefix..].to_string()).collect();
     let expected = [
         "UD_Toy-A/LICENSE.txt",
         "UD_Toy-A/xx_a-ud-dev.conllu",
@@ -131,7 +131,7 @@ fn a_note_for_one_place_is_there_once_and_names_can_be_printed() {
         [("A/dev.conllu", SENTENCE), ("A/\u{1b}[2Jdev.conllu", SENTENCE), ("A\nB/dev.conllu", SENTENCE)];
     fs::write(&archive, zip_of(&files)).unwrap();
     let unpacked = unpack_archive(&archive, &cache).unwrap();
-    assert_eq!(listed(&unpacked), [unpacked.join("A/dev.conllu").to_str().unwrap()]);
+    assert_eq!(list_folder(&unpacked), [unpacked.join("A/dev.conllu").to_str().unwrap()]);
 }
 
 #[test]
@@ -174,6 +174,6 @@ fn archives_that_are_none_are_refused_and_leave_nothing() {
         let cache = folder.path().join("cache");
         let error = unpack_archive(&archive, &cache).unwrap_err().to_string();
         assert!(error.contains(expected) && error.contains("x.zip"), "{what}: {error}");
-        assert!(!outside.exists() && (!cache.exists() || listed(&cache).is_empty()), "{what}");
+        assert!(!outside.exists() && (!cache.exists() || list_folder(&cache).is_empty()), "{what}");
     }
 }

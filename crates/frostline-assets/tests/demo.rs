@@ -10,7 +10,7 @@ use tokenizers::Tokenizer;
 
 type TaggedWords = Vec<(String, String)>;
 
-fn sentences(lang: &str, split: &str) -> Vec<TaggedWords> {
+fn demo_sentences(lang: &str, split: &str) -> Vec<TaggedWords> {
     let bytes = embedded::bytes(&format!("embedded:{lang}/{split}.conllu")).unwrap();
     let text = std::str::from_utf8(bytes).unwrap();
     frostline_conllu::parse(text)
@@ -27,7 +27,7 @@ fn embedded_text(path: &str) -> &'static str {
 }
 
 /// Words and tags of the entity layer.
-fn names(split_name: &str) -> Vec<TaggedWords> {
+fn demo_names(split_name: &str) -> Vec<TaggedWords> {
     parse_iob2(embedded_text(&format!("embedded:names/{split_name}.iob2")))
         .map(|sentence| {
             let sentence = sentence.unwrap();
@@ -37,7 +37,7 @@ fn names(split_name: &str) -> Vec<TaggedWords> {
 }
 
 /// Labelled sentences, and whether each is positive.
-fn reviews(split_name: &str) -> Vec<(&'static str, bool)> {
+fn demo_reviews(split_name: &str) -> Vec<(&'static str, bool)> {
     parse_labelled(embedded_text(&format!("embedded:reviews/{split_name}.tsv")))
         .map(|sentence| {
             let sentence = sentence.unwrap();
@@ -47,7 +47,7 @@ fn reviews(split_name: &str) -> Vec<(&'static str, bool)> {
         .collect()
 }
 
-fn text(sentence: &TaggedWords) -> String {
+fn sentence_text(sentence: &TaggedWords) -> String {
     let forms: Vec<&str> = sentence.iter().map(|(form, _)| form.as_str()).collect();
     forms.join(" ")
 }
@@ -57,15 +57,15 @@ fn splits_have_their_sizes_and_share_no_sentence() {
     for lang in ["en", "pcm"] {
         let mut seen = HashSet::new();
         for (split, count) in [("train", 600), ("dev", 100), ("test", 100)] {
-            let sentences = sentences(lang, split);
+            let sentences = demo_sentences(lang, split);
             assert_eq!(sentences.len(), count, "{lang} {split}");
             for sentence in &sentences {
-                assert!((6..=14).contains(&sentence.len()), "{}", text(sentence));
-                assert!(seen.insert(text(sentence)), "twice: {}", text(sentence));
+                assert!((6..=14).contains(&sentence.len()), "{}", sentence_text(sentence));
+                assert!(seen.insert(sentence_text(sentence)), "twice: {}", sentence_text(sentence));
             }
         }
         let tags = |split| -> BTreeSet<String> {
-            sentences(lang, split).into_iter().flatten().map(|(_, tag)| tag).collect()
+            demo_sentences(lang, split).into_iter().flatten().map(|(_, tag)| tag).collect()
         };
         assert!((12..=15).contains(&tags("train").len()));
         assert!(tags("dev").is_subset(&tags("train")));
@@ -103,9 +103,9 @@ fn every_sentence_is_one_tree() {
 #[test]
 fn words_alone_do_not_determine_the_tag() {
     for lang in ["en", "pcm"] {
-        let baseline = MostFrequentTag::fit(sentences(lang, "train").into_iter().flatten());
+        let baseline = MostFrequentTag::fit(demo_sentences(lang, "train").into_iter().flatten());
         for split in ["dev", "test"] {
-            let words: Vec<(String, String)> = sentences(lang, split).into_iter().flatten().collect();
+            let words: Vec<(String, String)> = demo_sentences(lang, split).into_iter().flatten().collect();
             let right = words.iter().filter(|(form, tag)| baseline.predict(form) == Some(tag));
             let accuracy = right.count() as f64 / words.len() as f64;
             let unknown = words.iter().filter(|(form, _)| !baseline.contains(form)).count();
@@ -120,16 +120,16 @@ fn words_alone_do_not_determine_the_tag() {
 fn the_entity_layer_has_its_size_and_needs_context() {
     let mut seen = HashSet::new();
     for (split, count) in [("train", 300), ("dev", 120), ("test", 120)] {
-        let sentences = names(split);
+        let sentences = demo_names(split);
         assert_eq!(sentences.len(), count);
-        assert!(sentences.iter().all(|sentence| seen.insert(text(sentence))), "{split}");
+        assert!(sentences.iter().all(|sentence| seen.insert(sentence_text(sentence))), "{split}");
         let entities = |kind: &str| sentences.iter().flatten().filter(|(_, tag)| tag == kind).count();
         println!("{split}: {} PER, {} LOC", entities("B-PER"), entities("B-LOC"));
         assert!(entities("B-PER") >= count / 3 && entities("B-LOC") >= count / 5, "{split}");
     }
-    let baseline = MostFrequentTag::fit(names("train").into_iter().flatten());
+    let baseline = MostFrequentTag::fit(demo_names("train").into_iter().flatten());
     for split in ["dev", "test"] {
-        let words: Vec<(String, String)> = names(split).into_iter().flatten().collect();
+        let words: Vec<(String, String)> = demo_names(split).into_iter().flatten().collect();
         let inside: Vec<_> = words.iter().filter(|(_, tag)| tag != "O").collect();
         let right = inside.iter().filter(|(form, tag)| baseline.predict(form) == Some(tag)).count();
         let share = right as f64 / inside.len() as f64;
@@ -145,7 +145,7 @@ fn the_label_of_a_review_follows_from_its_text() {
     const COPULAS: [&str; 7] = ["is", "are", "was", "were", "seem", "seems", "seemed"];
     let mut seen = HashSet::new();
     for (split, count) in [("train", 1200), ("dev", 200), ("test", 200)] {
-        let reviews = reviews(split);
+        let reviews = demo_reviews(split);
         assert_eq!(reviews.len(), count);
         for (text, praises) in &reviews {
             assert!(seen.insert(*text), "twice: {text}");
@@ -176,14 +176,14 @@ fn words_alone_do_not_determine_the_label() {
     // Naive Bayes over the words of a sentence, add-one smoothed.
     let mut counts: HashMap<&str, [f64; 2]> = HashMap::new();
     let mut totals = [0.0; 2];
-    for (text, praises) in reviews("train") {
+    for (text, praises) in demo_reviews("train") {
         for word in text.split(' ') {
             counts.entry(word).or_default()[usize::from(praises)] += 1.0;
             totals[usize::from(praises)] += 1.0;
         }
     }
     for split in ["dev", "test"] {
-        let reviews = reviews(split);
+        let reviews = demo_reviews(split);
         let right = reviews.iter().filter(|(text, praises)| {
             let odds: f64 = text
                 .split(' ')
@@ -198,13 +198,13 @@ fn words_alone_do_not_determine_the_label() {
     }
 }
 
-fn tokenizer() -> Tokenizer {
+fn demo_tokenizer() -> Tokenizer {
     Tokenizer::from_bytes(embedded::bytes("embedded:demo-distilbert/tokenizer.json").unwrap()).unwrap()
 }
 
 #[test]
 fn hugging_face_reads_the_tokenizer() {
-    let tokenizer = tokenizer();
+    let tokenizer = demo_tokenizer();
     let encoding = tokenizer.encode("She never unlocked the [MASK] , o !", true).unwrap();
     assert_eq!(
         encoding.get_tokens(),
@@ -218,7 +218,7 @@ fn the_files_of_the_encoder_have_the_same_vocabulary() {
     let vocabulary: Vec<&str> = embedded_text("embedded:demo-distilbert/vocab.txt").lines().collect();
     assert_eq!(vocabulary[..5], ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]);
     assert_eq!(vocabulary.iter().collect::<HashSet<_>>().len(), vocabulary.len());
-    let tokenizer = tokenizer();
+    let tokenizer = demo_tokenizer();
     assert_eq!(tokenizer.get_vocab_size(true), vocabulary.len());
     for (id, piece) in vocabulary.iter().enumerate() {
         assert_eq!(tokenizer.token_to_id(piece), Some(id as u32));
@@ -231,14 +231,15 @@ fn the_files_of_the_encoder_have_the_same_vocabulary() {
 
 #[test]
 fn words_split_into_morphemes_and_never_into_letters() {
-    let treebanks = ["en", "pcm"].map(|lang| ["train", "dev", "test"].map(|split| sentences(lang, split)));
-    let layer = ["train", "dev", "test"].map(names);
-    let labelled = ["train", "dev", "test"].map(reviews);
+    let treebanks =
+        ["en", "pcm"].map(|lang| ["train", "dev", "test"].map(|split| demo_sentences(lang, split)));
+    let layer = ["train", "dev", "test"].map(demo_names);
+    let labelled = ["train", "dev", "test"].map(demo_reviews);
     let mut words: BTreeSet<&str> = BTreeSet::new();
     words.extend(labelled.iter().flatten().flat_map(|(text, _)| text.split(' ')));
     let tagged = treebanks.iter().flatten().chain(&layer).flatten().flatten();
     words.extend(tagged.map(|(form, _)| form.as_str()));
-    let (tokenizer, mut split) = (tokenizer(), 0);
+    let (tokenizer, mut split) = (demo_tokenizer(), 0);
     for word in &words {
         let encoding = tokenizer.encode(*word, false).unwrap();
         let pieces = encoding.get_tokens();

@@ -12,7 +12,7 @@ use frostline_files::Identity;
 
 const LARGE: u64 = 16 << 20;
 
-fn entries(cache: &Path) -> Vec<PathBuf> {
+fn cache_entries(cache: &Path) -> Vec<PathBuf> {
     let all = fs::read_dir(cache.join("hashes")).map(|all| all.flatten().map(|entry| entry.path()).collect());
     all.unwrap_or_default()
 }
@@ -32,10 +32,13 @@ fn a_kept_hash_holds_until_somebody_writes() {
     let known = || Source::of_known_file(&path, Origin::Given, Some(&cache)).expect("readable");
 
     let first = known();
-    assert!(entries(&cache).is_empty(), "a file that was just written may be written again at the same time");
+    assert!(
+        cache_entries(&cache).is_empty(),
+        "a file that was just written may be written again at the same time"
+    );
     wait_until_settled(&path);
     assert_eq!([known(), known()], [first.clone(), first.clone()]);
-    let [kept] = entries(&cache).try_into().expect("one");
+    let [kept] = cache_entries(&cache).try_into().expect("one");
 
     // The hash is read from the cache.
     let sealed = fs::read(&kept).expect("readable");
@@ -85,7 +88,7 @@ fn an_entry_that_others_could_have_written_is_not_believed() {
     wait_until_settled(&path);
     let known = || Source::of_known_file(&path, Origin::Given, Some(&cache)).expect("readable");
     let first = known();
-    let [kept] = entries(&cache).try_into().expect("one");
+    let [kept] = cache_entries(&cache).try_into().expect("one");
     let mode = |mode: u32| fs::set_permissions(&kept, fs::Permissions::from_mode(mode)).expect("set");
     assert_eq!(fs::metadata(&kept).expect("there").permissions().mode() & 0o777, 0o600);
 
@@ -133,6 +136,6 @@ fn small_files_and_files_without_a_cache_are_hashed_each_time() {
         let found = Source::of_known_file(&path, Origin::Given, cache).expect("readable");
         assert_eq!(found, Source::of_file(&path, Origin::Given).expect("readable"));
     }
-    assert!(entries(&cache).is_empty());
+    assert!(cache_entries(&cache).is_empty());
     assert!(Source::of_known_file(&folder.path().join("none"), Origin::Given, Some(&cache)).is_err());
 }

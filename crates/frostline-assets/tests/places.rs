@@ -7,23 +7,23 @@ use frostline_assets::{AssetError, Origin, Places, read, read_pinned, sha256};
 
 const SENTENCE: &str = "1\tice\tice\tNOUN\t_\t_\t0\troot\t_\t_\n\n";
 
-fn write(path: &Path, text: &str) {
+fn write_file(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
 /// Returns a data folder with two treebanks, a models folder with one encoder, and a cache with one each.
-fn places(root: &Path) -> Places {
+fn make_places(root: &Path) -> Places {
     for split in ["train", "dev", "test"] {
-        write(&root.join(format!("data/UD_Toy-A/xx_a-ud-{split}.conllu")), SENTENCE);
-        write(&root.join(format!("cache/treebanks/UD_Toy-C/{split}.conllu")), SENTENCE);
+        write_file(&root.join(format!("data/UD_Toy-A/xx_a-ud-{split}.conllu")), SENTENCE);
+        write_file(&root.join(format!("cache/treebanks/UD_Toy-C/{split}.conllu")), SENTENCE);
     }
     for split in ["train", "dev"] {
-        write(&root.join(format!("data/UD_Toy-B/{split}.conllu")), SENTENCE);
+        write_file(&root.join(format!("data/UD_Toy-B/{split}.conllu")), SENTENCE);
     }
     for folder in ["models/tiny", "cache/encoders/owner/cached"] {
-        write(&root.join(folder).join("config.json"), "{}");
-        write(&root.join(folder).join("vocab.txt"), "[PAD]\n");
+        write_file(&root.join(folder).join("config.json"), "{}");
+        write_file(&root.join(folder).join("vocab.txt"), "[PAD]\n");
     }
     Places {
         data: Some(root.join("data")),
@@ -33,14 +33,14 @@ fn places(root: &Path) -> Places {
 }
 
 /// Returns an error's text without the temporary folder's name.
-fn shown(root: &Path, error: &AssetError) -> String {
+fn error_text(root: &Path, error: &AssetError) -> String {
     error.to_string().replace(root.to_str().unwrap(), "ROOT")
 }
 
 #[test]
 fn a_treebank_is_found_by_name_in_the_cache_and_by_path() {
     let root = tempfile::tempdir().unwrap();
-    let places = places(root.path());
+    let places = make_places(root.path());
     let given = places.dataset("UD_Toy-A").unwrap();
     assert_eq!(given.origin, Origin::Given);
     let train = &given.sources["train"];
@@ -60,8 +60,8 @@ fn a_treebank_is_found_by_name_in_the_cache_and_by_path() {
 #[test]
 fn a_missing_treebank_lists_what_exists() {
     let root = tempfile::tempdir().unwrap();
-    let error = places(root.path()).dataset("UD_Toy-X").unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @r"
+    let error = make_places(root.path()).dataset("UD_Toy-X").unwrap_err();
+    insta::assert_snapshot!(error_text(root.path(), &error), @r"
     there is no dataset `UD_Toy-X`
       in ROOT/data (--data): UD_Toy-A, UD_Toy-B
       in ROOT/cache/treebanks (cache): UD_Toy-C
@@ -76,7 +76,7 @@ fn a_missing_treebank_lists_what_exists() {
       give the folder that contains it with --data DIR, or get it with `frostline fetch UD_Toy-X`
     ");
     for name in ["", ".", "..", "embedded:xx"] {
-        let error = places(root.path()).dataset(name).unwrap_err();
+        let error = make_places(root.path()).dataset(name).unwrap_err();
         assert!(matches!(error, AssetError::NoDataset { .. }), "{name}: {error}");
     }
 }
@@ -84,43 +84,43 @@ fn a_missing_treebank_lists_what_exists() {
 #[test]
 fn empty_missing_and_repeated_splits_are_different_errors() {
     let root = tempfile::tempdir().unwrap();
-    let places = places(root.path());
+    let places = make_places(root.path());
     let folder = root.path().join("data/UD_Toy-A");
     for (split, text) in [("train", ""), ("dev", "\n\n"), ("test", "# sent_id = 1\n\n")] {
         let file = folder.join(format!("xx_a-ud-{split}.conllu"));
-        write(&file, text);
+        write_file(&file, text);
         let error = places.dataset("UD_Toy-A").unwrap_err();
         assert!(
-            shown(root.path(), &error).starts_with(&format!(
+            error_text(root.path(), &error).starts_with(&format!(
                 "ROOT/data/UD_Toy-A/xx_a-ud-{split}.conllu: the {split} split has 0 sentences"
             )),
             "{error}"
         );
-        write(&file, SENTENCE);
+        write_file(&file, SENTENCE);
     }
-    write(&folder.join("yy_a-ud-dev.conllu"), SENTENCE);
-    insta::assert_snapshot!(shown(root.path(), &places.dataset("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: several files could be the dev split: xx_a-ud-dev.conllu, yy_a-ud-dev.conllu; keep one, or join them");
+    write_file(&folder.join("yy_a-ud-dev.conllu"), SENTENCE);
+    insta::assert_snapshot!(error_text(root.path(), &places.dataset("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: several files could be the dev split: xx_a-ud-dev.conllu, yy_a-ud-dev.conllu; keep one, or join them");
     fs::remove_file(folder.join("yy_a-ud-dev.conllu")).unwrap();
     fs::remove_file(folder.join("xx_a-ud-dev.conllu")).unwrap();
-    insta::assert_snapshot!(shown(root.path(), &places.dataset("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: no dev split; expected a file named *-ud-dev.conllu or dev.conllu, found: xx_a-ud-test.conllu, xx_a-ud-train.conllu");
+    insta::assert_snapshot!(error_text(root.path(), &places.dataset("UD_Toy-A").unwrap_err()), @"ROOT/data/UD_Toy-A: no dev split; expected a file named *-ud-dev.conllu or dev.conllu, found: xx_a-ud-test.conllu, xx_a-ud-train.conllu");
 }
 
 #[test]
 fn the_names_of_the_splits_determine_the_format() {
     let root = tempfile::tempdir().unwrap();
-    let places = places(root.path());
+    let places = make_places(root.path());
     const LAYER: &str = "# sent_id = s1\n1\tice\tO\n\n";
     for split in ["dev", "test"] {
-        write(&root.path().join(format!("data/layer/xx_a-ud-{split}.iob2")), LAYER);
-        write(&root.path().join(format!("data/more/xx_a-{split}.iob2")), LAYER);
+        write_file(&root.path().join(format!("data/layer/xx_a-ud-{split}.iob2")), LAYER);
+        write_file(&root.path().join(format!("data/more/xx_a-{split}.iob2")), LAYER);
     }
     for split in ["train", "dev"] {
-        write(&root.path().join(format!("data/more/xx_a-{split}.iob2")), LAYER);
-        write(&root.path().join(format!("data/reviews/{split}.tsv")), "sentence\tlabel\n# good\t1\n");
-        write(&root.path().join(format!("data/dashed/x-{split}.tsv")), "good\t1");
+        write_file(&root.path().join(format!("data/more/xx_a-{split}.iob2")), LAYER);
+        write_file(&root.path().join(format!("data/reviews/{split}.tsv")), "sentence\tlabel\n# good\t1\n");
+        write_file(&root.path().join(format!("data/dashed/x-{split}.tsv")), "good\t1");
     }
     for other in ["UD_Toy-A/stats.xml", "reviews/adev.tsv", "reviews/dev.tsv.bak", "layer/LICENSE.txt"] {
-        write(&root.path().join("data").join(other), "x");
+        write_file(&root.path().join("data").join(other), "x");
     }
     let found: Vec<String> = ["UD_Toy-A", "UD_Toy-B", "layer", "more", "reviews", "dashed"]
         .map(|name| {
@@ -138,18 +138,18 @@ fn the_names_of_the_splits_determine_the_format() {
     "#);
 
     let error = places.treebank("reviews").unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/data/reviews: found .tsv files, expected a treebank with .conllu files; give another dataset");
+    insta::assert_snapshot!(error_text(root.path(), &error), @"ROOT/data/reviews: found .tsv files, expected a treebank with .conllu files; give another dataset");
     assert_eq!(places.treebank("UD_Toy-A").unwrap(), places.dataset("UD_Toy-A").unwrap());
 
-    write(&root.path().join("data/layer/xx_a-ud-dev.conllu"), SENTENCE);
+    write_file(&root.path().join("data/layer/xx_a-ud-dev.conllu"), SENTENCE);
     let error = places.dataset("layer").unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/data/layer: found splits of two formats, xx_a-ud-dev.conllu and xx_a-ud-dev.iob2, expected one format; move the other files elsewhere");
+    insta::assert_snapshot!(error_text(root.path(), &error), @"ROOT/data/layer: found splits of two formats, xx_a-ud-dev.conllu and xx_a-ud-dev.iob2, expected one format; move the other files elsewhere");
 }
 
 #[test]
 fn a_dataset_needs_what_its_format_requires() {
     let root = tempfile::tempdir().unwrap();
-    let places = places(root.path());
+    let places = make_places(root.path());
     let mut all = String::new();
     for (name, file, text) in [
         ("none", "README.md", "x"),
@@ -158,14 +158,14 @@ fn a_dataset_needs_what_its_format_requires() {
         ("empty-layer", "dev.iob2", "# sent_id = s1\n\n"),
         ("empty-labelled", "dev.tsv", "sentence\tlabel\n\n"),
     ] {
-        write(&root.path().join("data").join(name).join(file), text);
+        write_file(&root.path().join("data").join(name).join(file), text);
         if name == "empty-labelled" {
-            write(
+            write_file(
                 &root.path().join("data").join(name).join("train.tsv"),
                 "sentence\tlabel\nsentence\tlabel\n",
             );
         }
-        all += &shown(root.path(), &places.dataset(name).unwrap_err());
+        all += &error_text(root.path(), &places.dataset(name).unwrap_err());
         all += "\n";
     }
     insta::assert_snapshot!(all, @r"
@@ -180,11 +180,11 @@ fn a_dataset_needs_what_its_format_requires() {
 #[test]
 fn datasets_may_be_one_folder_deeper() {
     let root = tempfile::tempdir().unwrap();
-    let places = places(root.path());
+    let places = make_places(root.path());
     let data = root.path().join("data");
     for split in ["train", "dev"] {
-        write(&data.join(format!("ud/UD_Toy-D/xx_d-ud-{split}.conllu")), SENTENCE);
-        write(&data.join(format!("ner/UNER_Toy-D/xx_d-ud-{split}.iob2")), "1\tice\tO\n\n");
+        write_file(&data.join(format!("ud/UD_Toy-D/xx_d-ud-{split}.conllu")), SENTENCE);
+        write_file(&data.join(format!("ner/UNER_Toy-D/xx_d-ud-{split}.iob2")), "1\tice\tO\n\n");
     }
     // A name may have slashes or not.
     for (short, long) in [("UD_Toy-D", "ud/UD_Toy-D"), ("UNER_Toy-D", "ner/UNER_Toy-D")] {
@@ -199,12 +199,12 @@ fn datasets_may_be_one_folder_deeper() {
     );
 
     for split in ["train", "dev"] {
-        write(&data.join(format!("old/UD_Toy-D/xx_d-ud-{split}.conllu")), SENTENCE);
-        write(&data.join(format!("old/UD_Toy-C/{split}.conllu")), SENTENCE);
-        write(&data.join(format!("old/UD_Toy-A/{split}.conllu")), SENTENCE);
+        write_file(&data.join(format!("old/UD_Toy-D/xx_d-ud-{split}.conllu")), SENTENCE);
+        write_file(&data.join(format!("old/UD_Toy-C/{split}.conllu")), SENTENCE);
+        write_file(&data.join(format!("old/UD_Toy-A/{split}.conllu")), SENTENCE);
     }
     let error = places.dataset("UD_Toy-D").unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @"there are several datasets `UD_Toy-D` in ROOT/data: old/UD_Toy-D, ud/UD_Toy-D; give the full name, such as `old/UD_Toy-D`, or its folder with --data DIR");
+    insta::assert_snapshot!(error_text(root.path(), &error), @"there are several datasets `UD_Toy-D` in ROOT/data: old/UD_Toy-D, ud/UD_Toy-D; give the full name, such as `old/UD_Toy-D`, or its folder with --data DIR");
     assert!(places.dataset("old/UD_Toy-D").unwrap().folder.ends_with("old/UD_Toy-D"));
     // Searched before the cache and after the data folder itself, and never outside it.
     assert_eq!(places.dataset("UD_Toy-C").unwrap().origin, Origin::Given);
@@ -216,21 +216,21 @@ fn datasets_may_be_one_folder_deeper() {
 #[test]
 fn an_encoder_is_found_with_or_without_weights() {
     let root = tempfile::tempdir().unwrap();
-    let places = places(root.path());
+    let places = make_places(root.path());
     let bare = places.encoder("tiny", false).unwrap();
     assert_eq!(bare.sources.keys().collect::<Vec<_>>(), ["config", "vocabulary"]);
     let error = places.encoder("tiny", true).unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @"ROOT/models/tiny: the encoder has no weights; expected model.safetensors, pytorch_model.bin, or the index of one of them in shards, found: config.json, vocab.txt; initialise them at random with --encoder-init random, or get them with `frostline fetch tiny`");
+    insta::assert_snapshot!(error_text(root.path(), &error), @"ROOT/models/tiny: the encoder has no weights; expected model.safetensors, pytorch_model.bin, or the index of one of them in shards, found: config.json, vocab.txt; initialise them at random with --encoder-init random, or get them with `frostline fetch tiny`");
 
     let folder = root.path().join("models/tiny");
-    write(&folder.join("tokenizer_config.json"), "{}");
-    write(&folder.join("model.safetensors"), "w");
+    write_file(&folder.join("tokenizer_config.json"), "{}");
+    write_file(&folder.join("model.safetensors"), "w");
     let whole = places.encoder("tiny", true).unwrap();
     assert_eq!(
         whole.sources.keys().collect::<Vec<_>>(),
         ["config", "tokenizer-config", "vocabulary", "weights"]
     );
-    write(&folder.join("tokenizer.json"), "{}");
+    write_file(&folder.join("tokenizer.json"), "{}");
     let whole = places.encoder("tiny", true).unwrap();
     assert_eq!(
         whole.sources.keys().collect::<Vec<_>>(),
@@ -240,7 +240,7 @@ fn an_encoder_is_found_with_or_without_weights() {
     let cached = places.encoder("owner/cached", false).unwrap();
     assert_eq!(cached.origin, Origin::Cache);
     let error = places.encoder("owner/other", false).unwrap_err();
-    insta::assert_snapshot!(shown(root.path(), &error), @r"
+    insta::assert_snapshot!(error_text(root.path(), &error), @r"
     there is no encoder `owner/other`
       in ROOT/models (--models): tiny
       in ROOT/cache/encoders (cache): owner/cached
@@ -249,8 +249,8 @@ fn an_encoder_is_found_with_or_without_weights() {
     ");
     // A folder of either name of an encoder of the built-in plans is that encoder.
     let short = root.path().join("models/all-MiniLM-L6-v2");
-    write(&short.join("config.json"), "{}");
-    write(&short.join("vocab.txt"), "a");
+    write_file(&short.join("config.json"), "{}");
+    write_file(&short.join("vocab.txt"), "a");
     let found = places.encoder("sentence-transformers/all-MiniLM-L6-v2", false).unwrap();
     assert_eq!((found.origin, found.folder.ends_with("all-MiniLM-L6-v2")), (Origin::Given, true));
     fs::remove_file(folder.join("config.json")).unwrap();
@@ -261,20 +261,23 @@ fn an_encoder_is_found_with_or_without_weights() {
 #[test]
 fn sharded_weights_come_with_every_shard() {
     let root = tempfile::tempdir().unwrap();
-    let places = places(root.path());
+    let places = make_places(root.path());
     let folder = root.path().join("models/tiny");
     let index = folder.join("model.safetensors.index.json");
-    write(&index, r#"{"weight_map":{"a":"m-2.safetensors","b":"m-1.safetensors","c":"m-1.safetensors"}}"#);
-    write(&folder.join("m-1.safetensors"), "1");
+    write_file(
+        &index,
+        r#"{"weight_map":{"a":"m-2.safetensors","b":"m-1.safetensors","c":"m-1.safetensors"}}"#,
+    );
+    write_file(&folder.join("m-1.safetensors"), "1");
     let error = places.encoder("tiny", true).unwrap_err();
     assert!(error.to_string().contains("it names m-2.safetensors, which does not exist"), "{error}");
-    write(&folder.join("m-2.safetensors"), "2");
+    write_file(&folder.join("m-2.safetensors"), "2");
     let files = places.encoder("tiny", true).unwrap().sources;
     assert_eq!(files["weights-1"].sha256, sha256(b"1"));
     assert_eq!(files["weights-2"].sha256, sha256(b"2"));
     assert!(files.contains_key("weights-index"));
     for bad in ["{", "{}", r#"{"weight_map":{"a":"../x"}}"#, r#"{"weight_map":{"a":1}}"#] {
-        write(&index, bad);
+        write_file(&index, bad);
         let error = places.encoder("tiny", true).unwrap_err();
         assert!(matches!(error, AssetError::BadIndex { .. }), "{bad}: {error}");
     }
@@ -284,7 +287,7 @@ fn sharded_weights_come_with_every_shard() {
 fn a_file_that_changed_since_it_was_hashed_is_an_error() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("x");
-    write(&path, "new");
+    write_file(&path, "new");
     let path = path.to_str().unwrap();
     assert_eq!(&*read_pinned(path, &sha256(b"new")).unwrap(), b"new");
     let error = read_pinned(path, &sha256(b"old")).unwrap_err();

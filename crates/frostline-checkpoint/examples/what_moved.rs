@@ -4,20 +4,20 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use frostline_checkpoint::{Checkpoint, Rule, Side, compare};
+use frostline_checkpoint::{Checkpoint, ComparedSide, FreezeRule, compare};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     match paths.as_slice() {
-        [before, after] => print!("{}", shown(before, after)?),
+        [before, after] => print!("{}", describe_changes(before, after)?),
         _ => print!("{}", shown_on_two_small_files()?),
     }
     Ok(())
 }
 
-fn shown(before: &Path, after: &Path) -> Result<String, Box<dyn Error>> {
+fn describe_changes(before: &Path, after: &Path) -> Result<String, Box<dyn Error>> {
     let (before, after) = (Checkpoint::open(before)?, Checkpoint::open(after)?);
-    Ok(compare(Side::from(&before), Side::from(&after), &Rule::Nothing)?.to_string())
+    Ok(compare(ComparedSide::from(&before), ComparedSide::from(&after), &FreezeRule::Nothing)?.to_string())
 }
 
 /// Compares two files with one tensor, of which one element moves.
@@ -29,7 +29,7 @@ fn shown_on_two_small_files() -> Result<String, Box<dyn Error>> {
         let values = [1.0f32.to_le_bytes(), value.to_le_bytes()].concat();
         std::fs::write(path, [&(header.len() as u64).to_le_bytes()[..], header, &values].concat())?;
     }
-    shown(&paths[0], &paths[1])
+    describe_changes(&paths[0], &paths[1])
 }
 
 #[test]

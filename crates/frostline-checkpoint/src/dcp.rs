@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::path::{Component, Path};
 
-use crate::optimiser::{Entry, OptimiserState};
-use crate::pickle::{Node, Pickle, Value, unpickle};
+use crate::optimiser::{OptimiserState, StateEntry};
+use crate::pickle::{Node, Pickle, PickleValue, unpickle};
 use crate::source::Disk;
 use crate::tensor::{Chunk, Tensor, count};
 use crate::{CheckpointError, torch};
@@ -20,7 +20,7 @@ const MOST_METADATA: u64 = 256 << 20;
 const OPTIMISER_ROOTS: [&str; 4] = ["optimizer.state.", "optim.state.", "optimizer.", "optim."];
 
 /// What a folder contains.
-pub(crate) struct Contents {
+pub(crate) struct DistributedContents {
     pub files: Vec<Disk>,
     pub tensors: Vec<Tensor>,
     pub optimiser: Option<OptimiserState>,
@@ -30,53 +30,61 @@ pub(crate) struct Contents {
 ///
 /// # Errors
 /// If `.metadata` or a part cannot be read, or a tensor's parts are not as large as the tensor.
-pub(crate) fn open(folder: &Path) -> Result<Contents, CheckpointError> {
+pub(crate) fn open_distributed(folder: &Path) -> Result<DistributedContents, CheckpointError> {
     let file = Disk::open(&folder.join(".metadata"))?;
-    if file.length() > MOST_METADATA {
-        let (found, most) = (file.length() >> 20, MOST_METADATA >> 20);
-        return Err(file.fault(format!("it has {found} MiB, but at most {most} MiB are read")));
+    if file.byte_length() > MOST_METADATA {
+        let (found, most) = (file.byte_length() >> 20, MOST_METADATA >> 20);
+        return Err(file.file_fault(format!("it has {found} MiB, but at most {most} MiB are read")));
     }
-    let bytes = file.bytes(0, file.length() as usize)?;
-    let pickle = unpickle(&bytes).map_err(|reason| file.fault(reason))?;
-    let mut folder =
-        Folder { folder, metadata: &file, pickle: &pickle, files: Vec::new(), numbers: HashMap::new() };
-    let listed = folder.pairs("state_dict_metadata")?;
-    let places = folder.places()?;
-    let (mut tensors, mut entries) = (Vec::new(), Vec::<Entry>::new());
+    let bytes = file.bytes(0, file.byte_length() as usize)?;
+    let pickle = unpickle(&bytes).map_err(|reason| file.file_fault(reason))?;
+    let mut folder = DistributedFolder {
+        folder,
+        metadata: &file,
+        pickle: &pickle,
+        files: Vec::new(),
+        numbers: HashMap::new(),
+    };
+    let listed = folder.dictionary_pairs("state_dict_metadata")?;
+    let places = folder.part_places()?;
+    let (mut tensors, mut entries) = (Vec::new(), Vec::<StateEntry>::new());
     for (key, value) in listed {
-        let name = pickle.text(key).ok_or_else(|| folder.wrong("a tensor without a name"))?;
+        let name = pickle.value_text(key).ok_or_else(|| folder.metadata_fault("a tensor without a name"))?;
         // Other values than tensors have no size.
         let Some(size) = pickle.get(value, "size") else { continue };
-        let shape = pickle.sizes(size).ok_or_else(|| folder.wrong("a tensor without sizes"))?;
+        let shape =
+            pickle.value_sizes(size).ok_or_else(|| folder.metadata_fault("a tensor without sizes"))?;
         if let Some(rest) = OPTIMISER_ROOTS.iter().find_map(|root| name.strip_prefix(root)) {
             add_entry(&mut entries, rest, shape);
             continue;
         }
-        tensors.push(folder.tensor(name, shape, value, &places)?);
+        tensors.push(folder.join_parts(name, shape, value, &places)?);
     }
     let place = folder.folder.display().to_string();
     let optimiser = (!entries.is_empty()).then_some(OptimiserState { place, entries });
-    Ok(Contents { files: folder.files, tensors, optimiser })
+    Ok(DistributedContents { files: folder.files, tensors, optimiser })
 }
 
 /// Adds the state `NAME.exp_avg` of a parameter.
-fn add_entry(entries: &mut Vec<Entry>, name: &str, shape: Vec<u64>) {
+fn add_entry(entries: &mut Vec<StateEntry>, name: &str, shape: Vec<u64>) {
     let Some((parameter, state)) = name.rsplit_once('.') else { return };
     let shape = (state != "step").then_some(shape);
     match entries.iter_mut().rev().find(|entry| entry.key == parameter) {
         Some(entry) if shape.is_some() => entry.shape = shape,
         Some(_) => {}
-        None => {
-            entries.push(Entry { key: parameter.into(), is_named: parameter.parse::<u64>().is_err(), shape })
-        }
+        None => entries.push(StateEntry {
+            key: parameter.into(),
+            is_named: parameter.parse::<u64>().is_err(),
+            shape,
+        }),
     }
 }
 
 /// The file, the first byte and the number of bytes of a part.
-type Place<'a> = (&'a str, u64, u64);
+type PartPlace<'a> = (&'a str, u64, u64);
 
 /// A folder that is being read.
-struct Folder<'a> {
+struct DistributedFolder<'a> {
     folder: &'a Path,
     metadata: &'a Disk,
     pickle: &'a Pickle<'a>,
@@ -84,58 +92,63 @@ struct Folder<'a> {
     numbers: HashMap<String, usize>,
 }
 
-impl<'a> Folder<'a> {
-    fn wrong(&self, what: &str) -> CheckpointError {
-        self.metadata
-            .fault(format!("not the metadata of a distributed checkpoint: {what}; copy or save it again"))
+impl<'a> DistributedFolder<'a> {
+    fn metadata_fault(&self, what: &str) -> CheckpointError {
+        self.metadata.file_fault(format!(
+            "not the metadata of a distributed checkpoint: {what}; copy or save it again"
+        ))
     }
 
     /// Returns the pairs of a dictionary among the metadata.
-    fn pairs(&self, key: &str) -> Result<Vec<(Value, Value)>, CheckpointError> {
-        let found = self.pickle.get(self.pickle.root, key).and_then(|value| match self.pickle.node(value) {
-            Some(Node::Dict(pairs)) => Some(pairs.clone()),
-            _ => None,
-        });
-        found.ok_or_else(|| self.wrong(&format!("no `{key}`")))
+    fn dictionary_pairs(&self, key: &str) -> Result<Vec<(PickleValue, PickleValue)>, CheckpointError> {
+        let found =
+            self.pickle.get(self.pickle.root, key).and_then(|value| match self.pickle.value_node(value) {
+                Some(Node::Dict(pairs)) => Some(pairs.clone()),
+                _ => None,
+            });
+        found.ok_or_else(|| self.metadata_fault(&format!("no `{key}`")))
     }
 
-    /// Returns where each part of a tensor is, by the tensor's name and the index at which the part begins.
-    fn places(&self) -> Result<HashMap<(&'a str, Vec<u64>), Place<'a>>, CheckpointError> {
+    /// Returns the place of each part of a tensor, by the tensor's name and the index at which the part begins.
+    fn part_places(&self) -> Result<HashMap<(&'a str, Vec<u64>), PartPlace<'a>>, CheckpointError> {
         let number = |value| match value {
-            Some(Value::Int(number)) => u64::try_from(number).ok(),
+            Some(PickleValue::Int(number)) => u64::try_from(number).ok(),
             _ => None,
         };
-        let place = |(key, info): (Value, Value)| {
-            let name = self.pickle.text(self.pickle.get(key, "fqn")?)?;
-            let offset = self.pickle.get(key, "offset").and_then(|offset| self.pickle.sizes(offset));
-            let path = self.pickle.text(self.pickle.get(info, "relative_path")?)?;
+        let place = |(key, info): (PickleValue, PickleValue)| {
+            let name = self.pickle.value_text(self.pickle.get(key, "fqn")?)?;
+            let offset = self.pickle.get(key, "offset").and_then(|offset| self.pickle.value_sizes(offset));
+            let path = self.pickle.value_text(self.pickle.get(info, "relative_path")?)?;
             let at = number(self.pickle.get(info, "offset"))?;
             let length = number(self.pickle.get(info, "length"))?;
             Some(((name, offset.unwrap_or_default()), (path, at, length)))
         };
-        let all = self.pairs("storage_data")?;
-        all.into_iter().map(|pair| place(pair).ok_or_else(|| self.wrong("a part without a place"))).collect()
+        let all = self.dictionary_pairs("storage_data")?;
+        all.into_iter()
+            .map(|pair| place(pair).ok_or_else(|| self.metadata_fault("a part without a place")))
+            .collect()
     }
 
     /// Returns a tensor with all its parts.
-    fn tensor(
+    fn join_parts(
         &mut self,
         name: &str,
         shape: Vec<u64>,
-        about: Value,
-        places: &HashMap<(&str, Vec<u64>), Place<'_>>,
+        about: PickleValue,
+        places: &HashMap<(&str, Vec<u64>), PartPlace<'_>>,
     ) -> Result<Tensor, CheckpointError> {
         let pickle = self.pickle;
-        let parts = pickle.get(about, "chunks").and_then(|parts| pickle.list(parts)).unwrap_or_default();
+        let parts =
+            pickle.get(about, "chunks").and_then(|parts| pickle.value_list(parts)).unwrap_or_default();
         let (mut chunks, mut dtype, mut held) = (Vec::new(), None, 0u64);
         for part in parts {
-            let sizes = |key| pickle.get(*part, key).and_then(|value| pickle.sizes(value));
+            let sizes = |key| pickle.get(*part, key).and_then(|value| pickle.value_sizes(value));
             let (Some(offsets), Some(sizes)) = (sizes("offsets"), sizes("sizes")) else {
-                return Err(self.wrong(&format!("a part of `{name}` without sizes")));
+                return Err(self.metadata_fault(&format!("a part of `{name}` without sizes")));
             };
             let place = *places
                 .get(&(name, offsets.clone()))
-                .ok_or_else(|| self.wrong(&format!("`{name}` has a part without a place")))?;
+                .ok_or_else(|| self.metadata_fault(&format!("`{name}` has a part without a place")))?;
             let is_inside = offsets.len() == shape.len()
                 && sizes.len() == shape.len()
                 && offsets
@@ -143,10 +156,10 @@ impl<'a> Folder<'a> {
                     .zip(&sizes)
                     .zip(&shape)
                     .all(|((from, size), all)| from.checked_add(*size).is_some_and(|end| end <= *all));
-            let tensor = self.part(place)?;
+            let tensor = self.open_part(place)?;
             if !is_inside || tensor.shape != sizes || dtype.is_some_and(|dtype| dtype != tensor.dtype) {
                 let (found, file) = (&tensor.shape, place.0);
-                return Err(self.wrong(&format!(
+                return Err(self.metadata_fault(&format!(
                     "a part of `{name}` has the shape {sizes:?} at {offsets:?} of {shape:?}, and in {file} {found:?}"
                 )));
             }
@@ -155,11 +168,11 @@ impl<'a> Folder<'a> {
             let whole = tensor.chunks.into_iter().next();
             chunks.extend(whole.map(|chunk| Chunk { offsets, ..chunk }));
         }
-        let dtype = dtype.ok_or_else(|| self.wrong(&format!("`{name}` has no parts")))?;
+        let dtype = dtype.ok_or_else(|| self.metadata_fault(&format!("`{name}` has no parts")))?;
         if count(&shape, dtype) != Some(held) {
-            return Err(
-                self.wrong(&format!("the parts of `{name}` have {held} elements, its shape is {shape:?}"))
-            );
+            return Err(self.metadata_fault(&format!(
+                "the parts of `{name}` have {held} elements, its shape is {shape:?}"
+            )));
         }
         let mut tensor = Tensor::new(name, dtype, shape);
         tensor.chunks = chunks;
@@ -167,14 +180,16 @@ impl<'a> Folder<'a> {
     }
 
     /// Opens a part. Its file is in the same folder.
-    fn part(&mut self, (path, at, length): Place<'_>) -> Result<Tensor, CheckpointError> {
+    fn open_part(&mut self, (path, at, length): PartPlace<'_>) -> Result<Tensor, CheckpointError> {
         let number = match self.numbers.get(path) {
             Some(number) => *number,
             None => {
                 let mut parts = Path::new(path).components();
                 let plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
                 if !plain || path.contains('\\') {
-                    return Err(self.wrong(&format!("it names {path:?}, which is not a file in its folder")));
+                    return Err(
+                        self.metadata_fault(&format!("it names {path:?}, which is not a file in its folder"))
+                    );
                 }
                 self.files.push(Disk::open(&self.folder.join(path))?);
                 self.numbers.insert(path.into(), self.files.len() - 1);
@@ -182,9 +197,9 @@ impl<'a> Folder<'a> {
             }
         };
         let file = &self.files[number];
-        let end = at.checked_add(length).filter(|end| *end <= file.length());
-        let end =
-            end.ok_or_else(|| file.fault("it ends before a part that `.metadata` lists; copy it again"))?;
+        let end = at.checked_add(length).filter(|end| *end <= file.byte_length());
+        let end = end
+            .ok_or_else(|| file.file_fault("it ends before a part that `.metadata` lists; copy it again"))?;
         torch::single(file, number, at..end)
     }
 }

@@ -73,7 +73,7 @@ impl DType {
         matches!(self, Self::F8E4M3 | Self::F8E5M2 | Self::F16 | Self::BF16 | Self::F32 | Self::F64)
     }
 
-    /// Returns whether [`Self::decode`] gives the elements as numbers.
+    /// Returns whether [`Self::decode_values`] gives the elements as numbers.
     #[must_use]
     pub const fn has_numbers(self) -> bool {
         !matches!(self, Self::F8E4M3 | Self::F8E5M2 | Self::C64 | Self::C128 | Self::Raw(_))
@@ -81,7 +81,7 @@ impl DType {
 
     /// Returns half the distance between 1 and the next larger number: the relative error of rounding.
     #[must_use]
-    pub const fn rounding(self) -> f64 {
+    pub const fn rounding_error(self) -> f64 {
         match self {
             Self::F16 => 1.0 / 2048.0,
             Self::BF16 => 1.0 / 256.0,
@@ -92,7 +92,7 @@ impl DType {
 
     /// Returns a number as PyTorch converts it to this type, by way of f32, for the floating-point types with [`Self::has_numbers`].
     #[must_use]
-    pub fn round(self, value: f64) -> f64 {
+    pub fn round_value(self, value: f64) -> f64 {
         match self {
             Self::F16 => f16::from_f32(value as f32).to_f64(),
             Self::BF16 => bf16::from_f32(value as f32).to_f64(),
@@ -103,24 +103,28 @@ impl DType {
 
     /// Replaces the contents of `values` by the elements in `bytes`, little-endian. Integers of 64 bits are rounded to the
     /// nearest number that f64 has.
-    pub fn decode(self, bytes: &[u8], values: &mut Vec<f64>) {
-        fn all<const N: usize>(bytes: &[u8], values: &mut Vec<f64>, convert: impl Fn([u8; N]) -> f64) {
+    pub fn decode_values(self, bytes: &[u8], values: &mut Vec<f64>) {
+        fn decode_each<const N: usize>(
+            bytes: &[u8],
+            values: &mut Vec<f64>,
+            convert: impl Fn([u8; N]) -> f64,
+        ) {
             values.clear();
             values.extend(bytes.as_chunks::<N>().0.iter().map(|bytes| convert(*bytes)));
         }
         match self {
-            Self::Bool | Self::U8 => all(bytes, values, |[byte]| f64::from(byte)),
-            Self::I8 => all(bytes, values, |byte| f64::from(i8::from_le_bytes(byte))),
-            Self::U16 => all(bytes, values, |two| f64::from(u16::from_le_bytes(two))),
-            Self::I16 => all(bytes, values, |two| f64::from(i16::from_le_bytes(two))),
-            Self::U32 => all(bytes, values, |four| f64::from(u32::from_le_bytes(four))),
-            Self::I32 => all(bytes, values, |four| f64::from(i32::from_le_bytes(four))),
-            Self::U64 => all(bytes, values, |eight| u64::from_le_bytes(eight) as f64),
-            Self::I64 => all(bytes, values, |eight| i64::from_le_bytes(eight) as f64),
-            Self::F16 => all(bytes, values, |two| f16::from_le_bytes(two).to_f64()),
-            Self::BF16 => all(bytes, values, |two| bf16::from_le_bytes(two).to_f64()),
-            Self::F32 => all(bytes, values, |four| f64::from(f32::from_le_bytes(four))),
-            Self::F64 => all(bytes, values, f64::from_le_bytes),
+            Self::Bool | Self::U8 => decode_each(bytes, values, |[byte]| f64::from(byte)),
+            Self::I8 => decode_each(bytes, values, |byte| f64::from(i8::from_le_bytes(byte))),
+            Self::U16 => decode_each(bytes, values, |two| f64::from(u16::from_le_bytes(two))),
+            Self::I16 => decode_each(bytes, values, |two| f64::from(i16::from_le_bytes(two))),
+            Self::U32 => decode_each(bytes, values, |four| f64::from(u32::from_le_bytes(four))),
+            Self::I32 => decode_each(bytes, values, |four| f64::from(i32::from_le_bytes(four))),
+            Self::U64 => decode_each(bytes, values, |eight| u64::from_le_bytes(eight) as f64),
+            Self::I64 => decode_each(bytes, values, |eight| i64::from_le_bytes(eight) as f64),
+            Self::F16 => decode_each(bytes, values, |two| f16::from_le_bytes(two).to_f64()),
+            Self::BF16 => decode_each(bytes, values, |two| bf16::from_le_bytes(two).to_f64()),
+            Self::F32 => decode_each(bytes, values, |four| f64::from(f32::from_le_bytes(four))),
+            Self::F64 => decode_each(bytes, values, f64::from_le_bytes),
             Self::F8E4M3 | Self::F8E5M2 | Self::C64 | Self::C128 | Self::Raw(_) => values.clear(),
         }
     }

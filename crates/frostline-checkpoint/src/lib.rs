@@ -17,10 +17,12 @@ mod tensor;
 mod torch;
 mod zip;
 
-pub use compare::{Change, Comparison, Difference, Kind, Row, Side, compare};
+pub use compare::{
+    CheckpointComparison, ComparedSide, Difference, TensorChange, TensorKind, TensorRow, compare,
+};
 pub use dtype::DType;
 pub use error::CheckpointError;
-pub use open::{Checkpoint, Layout};
-pub use optimiser::{Entry, OptimiserReport, OptimiserState};
-pub use rule::Rule;
+pub use open::{Checkpoint, StorageLayout};
+pub use optimiser::{OptimiserReport, OptimiserState, StateEntry};
+pub use rule::FreezeRule;
 pub use tensor::{Tensor, Weights};

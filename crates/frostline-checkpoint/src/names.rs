@@ -52,7 +52,7 @@ const ADAPTERS: [&str; 12] = [
 ];
 
 /// Returns a name without additions.
-pub(crate) fn parse(name: &str) -> Name {
+pub(crate) fn parse_name(name: &str) -> Name {
     let joined: Vec<&str> = name.split('.').filter(|part| !WRAPPERS.contains(part)).collect();
     let joined = joined.join(".");
     let mut rest = joined.as_str();
@@ -94,27 +94,27 @@ pub(crate) fn parse(name: &str) -> Name {
     Name { plain: plain.join("."), role }
 }
 
-/// A beginning that the names of one side have and those of the other lack.
+/// A beginning that the names of one side have and the names of the other lack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Prefix {
+pub(crate) struct NamePrefix {
     /// Whether the names after training have it.
     pub is_after: bool,
     /// The prefix with its last dot.
     pub text: String,
 }
 
-impl Prefix {
+impl NamePrefix {
     /// Returns a name without the prefix.
-    pub fn strip<'a>(&self, name: &'a str) -> &'a str {
+    pub fn strip_prefix<'a>(&self, name: &'a str) -> &'a str {
         name.strip_prefix(&self.text).unwrap_or(name)
     }
 }
 
 /// Finds the prefix without which more names of the two sides are equal.
-pub(crate) fn prefix(before: &BTreeSet<&str>, after: &BTreeSet<&str>) -> Option<Prefix> {
-    let mut best: (usize, Option<Prefix>) = (before.intersection(after).count(), None);
+pub(crate) fn common_prefix(before: &BTreeSet<&str>, after: &BTreeSet<&str>) -> Option<NamePrefix> {
+    let mut best: (usize, Option<NamePrefix>) = (before.intersection(after).count(), None);
     for (is_after, long, short) in [(false, before, after), (true, after, before)] {
-        for (text, _) in beginnings(long) {
+        for (text, _) in count_beginnings(long) {
             let stripped = long.iter().filter(|name| {
                 let inner = name.strip_prefix(text.as_str()).unwrap_or(name);
                 short.contains(inner) && (inner == **name || !long.contains(inner))
@@ -122,7 +122,7 @@ pub(crate) fn prefix(before: &BTreeSet<&str>, after: &BTreeSet<&str>) -> Option<
             let count = stripped.count();
             // The shortest prefix among equals.
             if count > best.0 {
-                best = (count, Some(Prefix { is_after, text }));
+                best = (count, Some(NamePrefix { is_after, text }));
             }
         }
     }
@@ -130,7 +130,7 @@ pub(crate) fn prefix(before: &BTreeSet<&str>, after: &BTreeSet<&str>) -> Option<
 }
 
 /// Returns the beginnings of names, up to three segments without digits, from the shortest on.
-fn beginnings(names: &BTreeSet<&str>) -> BTreeMap<String, usize> {
+fn count_beginnings(names: &BTreeSet<&str>) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for name in names {
         let dots = name.match_indices('.').map(|(dot, _)| dot).take(3);
@@ -162,7 +162,7 @@ mod tests {
             ),
         ];
         for (name, plain, role) in cases {
-            assert_eq!(parse(name), Name { plain: plain.into(), role }, "{name}");
+            assert_eq!(parse_name(name), Name { plain: plain.into(), role }, "{name}");
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
         let lightning =
             BTreeSet::from(["model.bert.encoder.layer.0.w", "model.bert.embeddings.w", "model.classifier.w"]);
         let found =
-            |before: &_, after: &_| prefix(before, after).map(|prefix| (prefix.is_after, prefix.text));
+            |before: &_, after: &_| common_prefix(before, after).map(|prefix| (prefix.is_after, prefix.text));
         assert_eq!(found(&full, &base), Some((false, "bert.".into())));
         assert_eq!(found(&full, &lightning), Some((true, "model.".into())));
         assert_eq!(found(&base, &lightning), Some((true, "model.bert.".into())));

@@ -22,7 +22,7 @@ const MOST_JSON: u64 = 64 << 20;
 /// How weights are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Layout {
+pub enum StorageLayout {
     /// safetensors.
     Safetensors,
     /// A file of `torch.save`.
@@ -35,7 +35,7 @@ pub enum Layout {
 #[derive(Debug)]
 pub struct Checkpoint {
     place: String,
-    layout: Layout,
+    layout: StorageLayout,
     files: Vec<Disk>,
     tensors: Vec<Tensor>,
     optimiser: Option<OptimiserState>,
@@ -124,7 +124,7 @@ impl Checkpoint {
         if inner.join(".metadata").exists() {
             let mut opened = Self::open_distributed(&inner)?;
             if folder.join("optimizer_0/.metadata").exists() {
-                opened.optimiser = dcp::open(&folder.join("optimizer_0"))?.optimiser;
+                opened.optimiser = dcp::open_distributed(&folder.join("optimizer_0"))?.optimiser;
             }
             return Ok(opened);
         }
@@ -158,7 +158,7 @@ impl Checkpoint {
         let files = names.into_iter().map(|name| index.with_file_name(name)).collect();
         let opened = Self::open_files(index, files)?;
         let held: BTreeMap<&str, &Path> =
-            opened.tensors.iter().map(|tensor| (tensor.name.as_str(), opened.path(tensor))).collect();
+            opened.tensors.iter().map(|tensor| (tensor.name.as_str(), opened.tensor_path(tensor))).collect();
         for (tensor, file) in map {
             let found =
                 held.get(tensor.as_str()).and_then(|path| path.file_name()).and_then(|name| name.to_str());
@@ -174,18 +174,18 @@ impl Checkpoint {
 
     /// Opens files that together are the weights.
     fn open_files(place: &Path, paths: Vec<PathBuf>) -> Result<Self, CheckpointError> {
-        let mut opened = Self::empty(place, Layout::Safetensors);
+        let mut opened = Self::without_tensors(place, StorageLayout::Safetensors);
         for (number, path) in paths.iter().enumerate() {
             let file = Disk::open(path)?;
             let is_safetensors = path.extension().is_some_and(|ending| ending == "safetensors");
             if !is_safetensors && (torch::is_torch(&file) || !begins_as_safetensors(&file)) {
                 let contents = torch::contents(&file, number)?;
-                opened.layout = Layout::Torch;
+                opened.layout = StorageLayout::Torch;
                 opened.tensors.extend(contents.tensors);
                 opened.optimiser = opened.optimiser.or(contents.optimiser);
                 opened.foreign.extend(contents.foreign);
             } else {
-                let (tensors, notes) = safetensors::tensors(&file, number)?;
+                let (tensors, notes) = safetensors::read_header(&file, number)?;
                 opened.tensors.extend(tensors);
                 opened.left_out.extend(notes);
             }
@@ -193,20 +193,20 @@ impl Checkpoint {
         }
         let names: BTreeSet<String> = opened.tensors.iter().map(|tensor| tensor.name.clone()).collect();
         opened.left_out.retain(|name, kept| !names.contains(name) && names.contains(kept));
-        opened.check()?;
+        opened.check_names()?;
         Ok(opened)
     }
 
     fn open_distributed(folder: &Path) -> Result<Self, CheckpointError> {
-        let mut opened = Self::empty(folder, Layout::Distributed);
-        let contents = dcp::open(folder)?;
+        let mut opened = Self::without_tensors(folder, StorageLayout::Distributed);
+        let contents = dcp::open_distributed(folder)?;
         (opened.files, opened.tensors, opened.optimiser) =
             (contents.files, contents.tensors, contents.optimiser);
-        opened.check()?;
+        opened.check_names()?;
         Ok(opened)
     }
 
-    fn empty(place: &Path, layout: Layout) -> Self {
+    fn without_tensors(place: &Path, layout: StorageLayout) -> Self {
         Self {
             place: place.display().to_string(),
             layout,
@@ -220,7 +220,7 @@ impl Checkpoint {
     }
 
     /// Checks that there are tensors and that each name occurs once.
-    fn check(&self) -> Result<(), CheckpointError> {
+    fn check_names(&self) -> Result<(), CheckpointError> {
         let mut names = BTreeSet::new();
         if let Some(twice) = self.tensors.iter().find(|tensor| !names.insert(tensor.name.as_str())) {
             let reason =
@@ -246,7 +246,7 @@ impl Checkpoint {
         Ok(())
     }
 
-    fn path(&self, tensor: &Tensor) -> &Path {
+    fn tensor_path(&self, tensor: &Tensor) -> &Path {
         tensor.chunks.first().map_or(Path::new(""), |chunk| self.files[chunk.file].path())
     }
 
@@ -261,7 +261,7 @@ impl Checkpoint {
 
     /// Returns how the weights are stored.
     #[must_use]
-    pub const fn layout(&self) -> Layout {
+    pub const fn layout(&self) -> StorageLayout {
         self.layout
     }
 
@@ -285,7 +285,7 @@ impl Checkpoint {
 
     /// Returns the names of classes and functions in pickles whose objects were not built. None of them was called.
     #[must_use]
-    pub const fn foreign(&self) -> &BTreeSet<String> {
+    pub const fn foreign_names(&self) -> &BTreeSet<String> {
         &self.foreign
     }
 }
@@ -310,7 +310,7 @@ impl Weights for Checkpoint {
             && chunk.strides.is_none()
         {
             let length = (elements.end - elements.start) * width;
-            self.files[chunk.file].announce(chunk.at + elements.start * width, length);
+            self.files[chunk.file].announce_bytes(chunk.at + elements.start * width, length);
         }
     }
 }
@@ -318,7 +318,7 @@ impl Weights for Checkpoint {
 /// Returns whether a file's ninth byte begins a header.
 fn begins_as_safetensors(file: &Disk) -> bool {
     let mut first = [0; 9];
-    file.read(0, &mut first).is_ok() && first[8] == b'{'
+    file.fill_at(0, &mut first).is_ok() && first[8] == b'{'
 }
 
 fn is_adapter(path: &Path) -> bool {

@@ -2,28 +2,36 @@
 
 use std::fmt;
 
-use crate::compare::{Change, Comparison, Kind, Row};
+use crate::compare::{CheckpointComparison, TensorChange, TensorKind, TensorRow};
 
 /// The most names that are listed under one heading.
 const MOST_ROWS: usize = 10;
 
-impl Comparison {
+impl CheckpointComparison {
     /// Returns the rows of one kind of one part of the rule.
-    fn select(&self, kind: Kind, frozen: bool) -> impl Iterator<Item = &Row> {
+    fn select_rows(&self, kind: TensorKind, frozen: bool) -> impl Iterator<Item = &TensorRow> {
         self.rows.iter().filter(move |row| row.kind == kind && row.frozen == frozen)
     }
 
     /// Prints a line of the table; nothing if it has no tensors.
-    fn line(&self, f: &mut fmt::Formatter<'_>, title: &str, kind: Kind, frozen: bool) -> fmt::Result {
-        let count = |is: &dyn Fn(&Row) -> bool| self.select(kind, frozen).filter(|row| is(row)).count();
+    fn write_line(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        title: &str,
+        kind: TensorKind,
+        frozen: bool,
+    ) -> fmt::Result {
+        let count =
+            |is: &dyn Fn(&TensorRow) -> bool| self.select_rows(kind, frozen).filter(|row| is(row)).count();
         let all = count(&|_| true);
         if all == 0 {
             return Ok(());
         }
         let same = count(&|row| row.change.is_same());
-        let moved = count(&|row| matches!(row.change, Change::Moved(_) | Change::Adapted(_)));
+        let moved = count(&|row| matches!(row.change, TensorChange::Moved(_) | TensorChange::Adapted(_)));
         let other = all - same - moved;
-        let differences = self.select(kind, frozen).filter_map(|row| Some((row, row.change.difference()?)));
+        let differences =
+            self.select_rows(kind, frozen).filter_map(|row| Some((row, row.change.numeric_difference()?)));
         let largest = differences.max_by(|(_, a), (_, b)| a.largest.total_cmp(&b.largest));
         let largest = largest.map_or(String::new(), |(row, difference)| {
             format!("{:.1e}  {} {:?}", difference.largest, row.name, difference.at)
@@ -33,13 +41,13 @@ impl Comparison {
     }
 
     /// Prints rows under a heading.
-    fn list<'a>(
+    fn write_list<'a>(
         f: &mut fmt::Formatter<'_>,
         title: &str,
-        rows: impl Iterator<Item = &'a Row>,
-        describe: impl Fn(&Row) -> String,
+        rows: impl Iterator<Item = &'a TensorRow>,
+        describe: impl Fn(&TensorRow) -> String,
     ) -> fmt::Result {
-        let rows: Vec<&Row> = rows.collect();
+        let rows: Vec<&TensorRow> = rows.collect();
         if rows.is_empty() {
             return Ok(());
         }
@@ -56,9 +64,11 @@ impl Comparison {
     }
 
     /// Prints the reasons why frozen tensors moved, with the number of tensors of each.
-    fn reasons(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_reasons(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut reasons: Vec<(&str, usize)> = Vec::new();
-        for reason in self.rows.iter().filter(|row| row.violates()).filter_map(|row| row.reason.as_deref()) {
+        for reason in
+            self.rows.iter().filter(|row| row.is_violation()).filter_map(|row| row.reason.as_deref())
+        {
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, count)) => *count += 1,
                 None => reasons.push((reason, 1)),
@@ -71,7 +81,7 @@ impl Comparison {
     }
 
     /// Prints how the optimiser's state agrees with the rule.
-    fn optimiser(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_optimiser(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(report) = &self.optimiser else { return Ok(()) };
         writeln!(
             f,
@@ -107,7 +117,7 @@ impl Comparison {
     }
 }
 
-impl fmt::Display for Comparison {
+impl fmt::Display for CheckpointComparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "before  {}\nafter   {}\nfrozen  {}", self.before, self.after, self.rule)?;
         for note in &self.notes {
@@ -118,48 +128,56 @@ impl fmt::Display for Comparison {
             "\n{:<18}{:>7}{:>7}{:>7}{:>7}   largest difference",
             "", "all", "same", "moved", "other"
         )?;
-        for (title, kind) in
-            [("parameters", Kind::Parameter), ("buffers", Kind::Buffer), ("adapters", Kind::Adapter)]
-        {
+        for (title, kind) in [
+            ("parameters", TensorKind::Parameter),
+            ("buffers", TensorKind::Buffer),
+            ("adapters", TensorKind::Adapter),
+        ] {
             if self.has_rule {
-                self.line(f, &format!("frozen {title}"), kind, true)?;
-                self.line(f, &format!("other {title}"), kind, false)?;
+                self.write_line(f, &format!("frozen {title}"), kind, true)?;
+                self.write_line(f, &format!("other {title}"), kind, false)?;
             } else {
-                self.line(f, title, kind, false)?;
+                self.write_line(f, title, kind, false)?;
             }
         }
-        let violating = || self.rows.iter().filter(|row| row.violates());
-        Self::list(f, "FROZEN, BUT NOT THE SAME", violating(), describe)?;
-        self.reasons(f)?;
+        let violating = || self.rows.iter().filter(|row| row.is_violation());
+        Self::write_list(f, "FROZEN, BUT NOT THE SAME", violating(), describe_row)?;
+        self.write_reasons(f)?;
         if self.has_rule {
-            Self::list(
+            Self::write_list(
                 f,
                 "trainable, but never moved",
                 self.rows.iter().filter(|row| row.is_still()),
-                describe,
+                describe_row,
             )?;
         }
-        let plain = |row: &&Row| !row.violates();
-        let of = |is: fn(&Change) -> bool| self.rows.iter().filter(plain).filter(move |row| is(&row.change));
-        let adapters = of(|change| matches!(change, Change::Adapted(_)));
-        Self::list(f, "changed by an adapter", adapters, describe)?;
+        let plain = |row: &&TensorRow| !row.is_violation();
+        let of =
+            |is: fn(&TensorChange) -> bool| self.rows.iter().filter(plain).filter(move |row| is(&row.change));
+        let adapters = of(|change| matches!(change, TensorChange::Adapted(_)));
+        Self::write_list(f, "changed by an adapter", adapters, describe_row)?;
         let explained = self
             .rows
             .iter()
             .filter(plain)
-            .filter(|row| matches!(row.change, Change::Moved(_)) && row.reason.is_some());
-        Self::list(f, "moved for a visible reason", explained, describe)?;
-        Self::list(f, "missing after training", of(|change| *change == Change::Missing), describe)?;
-        let new = of(|change| *change == Change::New);
-        Self::list(f, "new after training", new, describe)?;
-        Self::list(f, "of another shape", of(|change| *change == Change::Shape), describe)?;
+            .filter(|row| matches!(row.change, TensorChange::Moved(_)) && row.reason.is_some());
+        Self::write_list(f, "moved for a visible reason", explained, describe_row)?;
+        Self::write_list(
+            f,
+            "missing after training",
+            of(|change| *change == TensorChange::Missing),
+            describe_row,
+        )?;
+        let new = of(|change| *change == TensorChange::New);
+        Self::write_list(f, "new after training", new, describe_row)?;
+        Self::write_list(f, "of another shape", of(|change| *change == TensorChange::Shape), describe_row)?;
         let retyped = self.rows.iter().filter(|row| {
             row.dtype_before.is_some() && row.dtype_after.is_some() && row.dtype_before != row.dtype_after
         });
-        Self::list(f, "of another type", retyped, |row| {
+        Self::write_list(f, "of another type", retyped, |row| {
             let [before, after] =
                 [row.dtype_before, row.dtype_after].map(|dtype| dtype.map_or("", |dtype| dtype.name()));
-            let rounded = if row.change == Change::Rounded { ", equal up to rounding" } else { "" };
+            let rounded = if row.change == TensorChange::Rounded { ", equal up to rounding" } else { "" };
             format!("{before} to {after}{rounded}")
         })?;
         if !self.ties.is_empty() {
@@ -168,7 +186,7 @@ impl fmt::Display for Comparison {
                 writeln!(f, "  {}", group.join(" = "))?;
             }
         }
-        self.optimiser(f)?;
+        self.write_optimiser(f)?;
         let count = violating().count();
         match (self.has_rule, count) {
             (false, _) => writeln!(f, "\nno rule was given; --policy or --frozen name what must stay"),
@@ -188,11 +206,11 @@ impl fmt::Display for Comparison {
 }
 
 /// Describes a row's change.
-fn describe(row: &Row) -> String {
+fn describe_row(row: &TensorRow) -> String {
     let reason = row.reason.as_deref().unwrap_or_default();
     let join = |what: String| if reason.is_empty() { what } else { format!("{what}; {reason}") };
     match &row.change {
-        Change::Moved(difference) if difference.not_finite < difference.changed => {
+        TensorChange::Moved(difference) if difference.not_finite < difference.changed => {
             let part = if difference.changed * 2 < difference.elements {
                 format!(", {} of {} elements", difference.changed, difference.elements)
             } else {
@@ -200,17 +218,17 @@ fn describe(row: &Row) -> String {
             };
             join(format!("up to {:.1e} at {:?}{part}", difference.largest, difference.at))
         }
-        Change::Moved(difference) => join(format!("{} elements differ", difference.changed)),
-        Change::Adapted(difference) => {
+        TensorChange::Moved(difference) => join(format!("{} elements differ", difference.changed)),
+        TensorChange::Adapted(difference) => {
             join(format!("up to {:.1e} at {:?}", difference.largest, difference.at))
         }
-        Change::Shape => {
+        TensorChange::Shape => {
             let [before, after] = [&row.shape_before, &row.shape_after]
                 .map(|shape| format!("{:?}", shape.as_deref().unwrap_or_default()));
             join(format!("{before} to {after}"))
         }
-        Change::Uncompared => join("the types cannot be compared".into()),
-        Change::Missing if row.violates() => join("not in the file after training".into()),
+        TensorChange::Uncompared => join("the types cannot be compared".into()),
+        TensorChange::Missing if row.is_violation() => join("not in the file after training".into()),
         _ => reason.into(),
     }
 }

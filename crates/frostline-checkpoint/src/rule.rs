@@ -8,7 +8,7 @@ use crate::CheckpointError;
 
 /// Which tensors must not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Rule {
+pub enum FreezeRule {
     /// None is named: the comparison reports what moved.
     #[default]
     Nothing,
@@ -23,29 +23,29 @@ pub enum Rule {
 #[derive(Debug)]
 pub(crate) enum Applied {
     Nothing,
-    Policy { policy: Box<ResolvedPolicy>, model: Model },
+    Policy { policy: Box<ResolvedPolicy>, model: ModelNames },
     Patterns(Vec<String>),
 }
 
 /// A policy that a model cannot have.
-fn unfit(error: &PolicyError) -> CheckpointError {
+fn policy_fault(error: &PolicyError) -> CheckpointError {
     CheckpointError::new("--policy", error.to_string())
 }
 
-impl Rule {
+impl FreezeRule {
     /// Applies the rule to the names of a model.
     ///
     /// # Errors
     /// If the names have no blocks, or several stacks of blocks, for a policy; if a pattern matches no name.
-    pub(crate) fn apply(&self, names: &BTreeSet<&str>) -> Result<Applied, CheckpointError> {
+    pub(crate) fn apply_to_names(&self, names: &BTreeSet<&str>) -> Result<Applied, CheckpointError> {
         match self {
             Self::Nothing => Ok(Applied::Nothing),
             Self::Policy(policy) => {
-                let model = Model::find(names)?;
+                let model = ModelNames::find_blocks(names)?;
                 let heads: Vec<&str> = model.heads.iter().map(String::as_str).collect();
                 let heads = if heads.is_empty() { vec!["head"] } else { heads };
                 let policy = policy.resolve(model.depth, &heads).map_err(|error| {
-                    let error = unfit(&error);
+                    let error = policy_fault(&error);
                     let (stack, depth) = (&model.stack, model.depth);
                     let hint = match stack.ends_with("albert_layer_groups") {
                         true => "; all blocks of ALBERT share the weights of their group, so only groups can be frozen",
@@ -57,9 +57,9 @@ impl Rule {
             }
             Self::Patterns(patterns) => {
                 if let Some(unused) =
-                    patterns.iter().find(|pattern| !names.iter().any(|name| hits(pattern, name)))
+                    patterns.iter().find(|pattern| !names.iter().any(|name| matches_name(pattern, name)))
                 {
-                    let examples = examples(names);
+                    let examples = name_examples(names);
                     let reason = format!("matches none of {} names; they begin with {examples}", names.len());
                     return Err(CheckpointError::new(format!("--frozen {unused:?}"), reason));
                 }
@@ -71,19 +71,19 @@ impl Rule {
 
 impl Applied {
     /// Returns whether a tensor must not change.
-    pub fn freezes(&self, name: &str) -> bool {
+    pub fn is_frozen(&self, name: &str) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Policy { policy, model } => policy.freezes(&model.path(name)),
-            Self::Patterns(patterns) => patterns.iter().any(|pattern| hits(pattern, name)),
+            Self::Policy { policy, model } => policy.freezes(&model.freeze_path(name)),
+            Self::Patterns(patterns) => patterns.iter().any(|pattern| matches_name(pattern, name)),
         }
     }
 
     /// Returns whether no adapter may change a tensor either: its whole group is frozen.
     pub fn freezes_group(&self, name: &str) -> bool {
         match self {
-            Self::Policy { policy, model } => match Group::of(&model.path(name)) {
-                Group::Head => policy.freezes(&model.path(name)),
+            Self::Policy { policy, model } => match Group::of(&model.freeze_path(name)) {
+                Group::Head => policy.freezes(&model.freeze_path(name)),
                 group => policy.freezes_group(group),
             },
             _ => false,
@@ -91,20 +91,20 @@ impl Applied {
     }
 
     /// Returns whether a weight may move because LoRA matrices were merged into it.
-    pub fn merges(&self, name: &str) -> bool {
+    pub fn is_merged(&self, name: &str) -> bool {
         match self {
             Self::Policy { policy, model } => {
-                policy.learns_by(PeftMethod::Lora, Group::of(&model.path(name)))
+                policy.learns_by(PeftMethod::Lora, Group::of(&model.freeze_path(name)))
             }
             _ => false,
         }
     }
 
     /// Returns the part of the model to which a tensor belongs: `embeddings`, `block 3`, or the name of a head.
-    pub fn group(&self, name: &str) -> String {
+    pub fn group_of_name(&self, name: &str) -> String {
         match self {
-            Self::Policy { model, .. } => match Group::of(&model.path(name)) {
-                Group::Head => model.head(name),
+            Self::Policy { model, .. } => match Group::of(&model.freeze_path(name)) {
+                Group::Head => model.head_name(name),
                 group => group.to_string(),
             },
             _ => name.split('.').next().unwrap_or(name).into(),
@@ -112,7 +112,7 @@ impl Applied {
     }
 
     /// Describes the rule in a line.
-    pub fn describe(&self) -> String {
+    pub fn describe_rule(&self) -> String {
         match self {
             Self::Nothing => "none: what moved is listed".into(),
             Self::Policy { policy, model } => {
@@ -134,7 +134,7 @@ impl Applied {
 
 /// The parts of a model, as its names show them.
 #[derive(Debug)]
-pub(crate) struct Model {
+pub(crate) struct ModelNames {
     /// The names of blocks without their number, such as `bert.encoder.layer`.
     stack: String,
     depth: usize,
@@ -151,14 +151,14 @@ const BLOCKS: [&str; 6] = ["layer", "layers", "h", "block", "blocks", "albert_la
 /// Segments of embeddings that do not contain `embed`.
 const EMBEDDINGS: [&str; 5] = ["wte", "wpe", "wtte", "emb_ln", "shared"];
 
-impl Model {
+impl ModelNames {
     /// Finds the blocks.
     ///
     /// # Errors
     /// If there are none, or two stacks of similar size.
-    fn find(names: &BTreeSet<&str>) -> Result<Self, CheckpointError> {
+    fn find_blocks(names: &BTreeSet<&str>) -> Result<Self, CheckpointError> {
         let mut stacks: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for (stack, number) in names.iter().filter_map(|name| block(name)) {
+        for (stack, number) in names.iter().filter_map(|name| split_block(name)) {
             let (count, depth) = stacks.entry(stack).or_default();
             *count += 1;
             *depth = (*depth).max(number + 1);
@@ -171,7 +171,7 @@ impl Model {
         };
         let (stack, depth) = match found.as_slice() {
             [] => {
-                let examples = examples(names);
+                let examples = name_examples(names);
                 return Err(fail(format!(
                     "no name has numbered blocks such as `layer.0`; names begin with {examples}"
                 )));
@@ -198,16 +198,17 @@ impl Model {
         let relative = format!("{parent}.rel_embeddings.");
         let has_relative = names.iter().any(|name| name.starts_with(&relative));
         let mut model = Self { stack, depth, root, has_relative, heads: Vec::new() };
-        let is_head = |name: &&&str| Group::of(&model.path(name)) == Group::Head;
-        let heads: BTreeSet<String> = names.iter().filter(is_head).map(|name| model.head(name)).collect();
+        let is_head = |name: &&&str| Group::of(&model.freeze_path(name)) == Group::Head;
+        let heads: BTreeSet<String> =
+            names.iter().filter(is_head).map(|name| model.head_name(name)).collect();
         model.heads = heads.into_iter().collect();
         Ok(model)
     }
 
     /// Returns the path of a tensor as `frostline-freeze` expects paths: `encoder.blocks.3.weight`.
-    fn path(&self, name: &str) -> String {
-        let leaf = leaf(name);
-        if let Some((stack, number)) = block(name)
+    fn freeze_path(&self, name: &str) -> String {
+        let leaf = freeze_leaf(name);
+        if let Some((stack, number)) = split_block(name)
             && stack == self.stack
         {
             return format!("encoder.blocks.{number}.{leaf}");
@@ -228,20 +229,20 @@ impl Model {
         if (is_direct(beside) || is_direct(inner)) && is_norm(name) {
             return format!("encoder.blocks.{}.{leaf}", self.depth - 1);
         }
-        let head = self.head(name);
+        let head = self.head_name(name);
         let number = self.heads.iter().position(|known| *known == head).unwrap_or(0);
         format!("heads.{number}.{leaf}")
     }
 
     /// Returns the name of the head to which a tensor belongs.
-    fn head(&self, name: &str) -> String {
+    fn head_name(&self, name: &str) -> String {
         let inner = name.strip_prefix(&self.root).unwrap_or(name);
         inner.split('.').next().unwrap_or(inner).into()
     }
 }
 
 /// Returns the names of blocks and the number of the block in a name.
-fn block(name: &str) -> Option<(&str, usize)> {
+fn split_block(name: &str) -> Option<(&str, usize)> {
     let mut start = 0;
     let mut parts = name.split('.').peekable();
     while let Some(part) = parts.next() {
@@ -263,7 +264,7 @@ fn is_norm(name: &str) -> bool {
 }
 
 /// Returns the last segments of a path of `frostline-freeze`, by which methods such as BitFit select parameters.
-fn leaf(name: &str) -> &'static str {
+fn freeze_leaf(name: &str) -> &'static str {
     match (is_norm(name), name.ends_with(".bias")) {
         (true, false) => "gamma",
         (true, true) => "beta",
@@ -273,7 +274,7 @@ fn leaf(name: &str) -> &'static str {
 }
 
 /// Returns how names begin, for an error.
-fn examples(names: &BTreeSet<&str>) -> String {
+fn name_examples(names: &BTreeSet<&str>) -> String {
     let mut starts: Vec<String> = Vec::new();
     for name in names {
         let start: Vec<&str> = name.split('.').take(3).collect();
@@ -288,12 +289,13 @@ fn examples(names: &BTreeSet<&str>) -> String {
 }
 
 /// Returns whether a pattern matches a name, also without the `model.` of Lightning and distributed checkpoints.
-fn hits(pattern: &str, name: &str) -> bool {
-    matches(pattern, name) || name.strip_prefix("model.").is_some_and(|name| matches(pattern, name))
+fn matches_name(pattern: &str, name: &str) -> bool {
+    matches_pattern(pattern, name)
+        || name.strip_prefix("model.").is_some_and(|name| matches_pattern(pattern, name))
 }
 
 /// Returns whether a pattern matches a whole name.
-fn matches(pattern: &str, name: &str) -> bool {
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     if !pattern.contains(['*', '?']) {
         let stem = pattern.trim_end_matches('.');
         return name.strip_prefix(stem).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
@@ -325,10 +327,10 @@ mod tests {
     use super::*;
 
     /// Names of a family with two blocks, and what `first-1+embeddings` freezes of them.
-    fn frozen(policy: &str, names: &[&str]) -> Vec<String> {
+    fn frozen_names(policy: &str, names: &[&str]) -> Vec<String> {
         let all: BTreeSet<&str> = names.iter().copied().collect();
-        let applied = Rule::Policy(Policy::parse(policy).unwrap()).apply(&all).unwrap();
-        names.iter().filter(|name| applied.freezes(name)).map(|name| name.to_string()).collect()
+        let applied = FreezeRule::Policy(Policy::parse(policy).unwrap()).apply_to_names(&all).unwrap();
+        names.iter().filter(|name| applied.is_frozen(name)).map(|name| name.to_string()).collect()
     }
 
     #[test]
@@ -409,11 +411,11 @@ mod tests {
         ];
         for (expected, rest) in families {
             let names: Vec<&str> = expected.iter().chain(rest).copied().collect();
-            assert_eq!(frozen("first-1+embeddings", &names), expected);
+            assert_eq!(frozen_names("first-1+embeddings", &names), expected);
             // The last norm belongs to the last block, and a head learns.
             let heads = ["classifier", "pooler", "bert.pooler", "vocab", "head", "lm_head", "score"];
             let encoder = names.iter().filter(|name| !heads.iter().any(|head| name.starts_with(head)));
-            assert_eq!(frozen("head-only", &names), encoder.copied().collect::<Vec<_>>());
+            assert_eq!(frozen_names("head-only", &names), encoder.copied().collect::<Vec<_>>());
         }
     }
 
@@ -424,16 +426,16 @@ mod tests {
             "bert.encoder.layer.0.a.dense.bias",
             "bert.encoder.layer.0.a.LayerNorm.weight",
         ];
-        assert_eq!(frozen("none+bitfit", &names), [names[0], names[2]]);
-        assert_eq!(frozen("none+norms", &names), names[..2]);
+        assert_eq!(frozen_names("none+bitfit", &names), [names[0], names[2]]);
+        assert_eq!(frozen_names("none+norms", &names), names[..2]);
     }
 
     #[test]
     fn faults_name_what_is_there() {
-        let error = |rule: Rule, names: &[&str]| {
-            rule.apply(&names.iter().copied().collect()).unwrap_err().to_string()
+        let error = |rule: FreezeRule, names: &[&str]| {
+            rule.apply_to_names(&names.iter().copied().collect()).unwrap_err().to_string()
         };
-        let policy = || Rule::Policy(Policy::parse("first-4").unwrap());
+        let policy = || FreezeRule::Policy(Policy::parse("first-4").unwrap());
         let seq2seq =
             ["encoder.layers.0.w", "encoder.layers.1.w", "decoder.layers.0.w", "decoder.layers.1.w"];
         assert!(
@@ -446,7 +448,8 @@ mod tests {
         );
         let albert = error(policy(), &["albert.encoder.albert_layer_groups.0.albert_layers.0.ffn.bias"]);
         assert!(albert.contains("the encoder has 1 blocks") && albert.contains("ALBERT"), "{albert}");
-        let pattern = error(Rule::Patterns(vec!["bert.*".into()]), &["distilbert.a.b.c", "classifier.bias"]);
+        let pattern =
+            error(FreezeRule::Patterns(vec!["bert.*".into()]), &["distilbert.a.b.c", "classifier.bias"]);
         assert_eq!(
             pattern,
             "--frozen \"bert.*\": matches none of 2 names; they begin with classifier.bias, distilbert.a.b"
@@ -466,7 +469,7 @@ mod tests {
             ("*", "anything", true),
             ("a*b*c", "a.b.b.c", true),
         ] {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -19,35 +19,35 @@ const MOST_HEADER: u64 = 100_000_000;
 ///
 /// # Errors
 /// If the file is not safetensors, or its tensors do not fill it.
-pub(crate) fn tensors(
+pub(crate) fn read_header(
     file: &Disk,
     number: usize,
 ) -> Result<(Vec<Tensor>, BTreeMap<String, String>), CheckpointError> {
     const BEFORE: u64 = size_of::<u64>() as u64;
     let wrong =
-        |reason: String| file.fault(format!("not a safetensors file ({reason}); copy or save it again"));
-    if file.length() < BEFORE {
+        |reason: String| file.file_fault(format!("not a safetensors file ({reason}); copy or save it again"));
+    if file.byte_length() < BEFORE {
         return Err(wrong("it ends before the header".into()));
     }
     let mut length = [0; BEFORE as usize];
-    file.read(0, &mut length)?;
+    file.fill_at(0, &mut length)?;
     let length = u64::from_le_bytes(length);
-    if length > MOST_HEADER.min(file.length() - BEFORE) {
+    if length > MOST_HEADER.min(file.byte_length() - BEFORE) {
         return Err(wrong("it does not begin with the length of a header".into()));
     }
     let start = BEFORE + length;
     let header = file.bytes(BEFORE, length as usize)?;
     let about: Metadata = serde_json::from_slice(&header).map_err(|error| wrong(error.to_string()))?;
     let end = about.tensors().values().map(|about| about.data_offsets.1).max().unwrap_or(0) as u64;
-    if start.checked_add(end) != Some(file.length()) {
-        let reason = format!("its tensors end at byte {}, the file at {}", start + end, file.length());
+    if start.checked_add(end) != Some(file.byte_length()) {
+        let reason = format!("its tensors end at byte {}, the file at {}", start + end, file.byte_length());
         return Err(wrong(reason));
     }
     let mut all: Vec<_> = about.tensors().into_iter().collect();
     all.sort_by(|(a, left), (b, right)| (left.data_offsets, a).cmp(&(right.data_offsets, b)));
     let tensors = all.into_iter().map(|(name, about)| {
         let shape: Vec<u64> = about.shape.iter().map(|size| *size as u64).collect();
-        let (dtype, at) = (dtype(about.dtype), start + about.data_offsets.0 as u64);
+        let (dtype, at) = (element_type(about.dtype), start + about.data_offsets.0 as u64);
         // Types with several elements to a byte are read as bytes.
         let shape = match dtype {
             Some(_) => shape,
@@ -65,7 +65,7 @@ pub(crate) fn tensors(
 }
 
 /// Returns the type of a tensor whose elements have whole bytes.
-fn dtype(dtype: Dtype) -> Option<DType> {
+fn element_type(dtype: Dtype) -> Option<DType> {
     Some(match dtype {
         Dtype::BOOL => DType::Bool,
         Dtype::U8 => DType::U8,

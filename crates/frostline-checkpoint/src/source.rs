@@ -29,30 +29,30 @@ impl Disk {
     }
 
     /// Returns the number of bytes when the file was opened.
-    pub const fn length(&self) -> u64 {
+    pub const fn byte_length(&self) -> u64 {
         self.length
     }
 
     /// Creates an error about this file.
-    pub fn fault(&self, reason: impl Into<String>) -> CheckpointError {
+    pub fn file_fault(&self, reason: impl Into<String>) -> CheckpointError {
         CheckpointError::new(self.path.display(), reason)
     }
 
     /// Fills a buffer with the bytes from `at` on.
-    pub fn read(&self, at: u64, buffer: &mut [u8]) -> Result<(), CheckpointError> {
+    pub fn fill_at(&self, at: u64, buffer: &mut [u8]) -> Result<(), CheckpointError> {
         let end = at.checked_add(buffer.len() as u64).filter(|end| *end <= self.length);
         if end.is_none() {
             let (needed, length) = (buffer.len(), self.length);
-            return Err(self.fault(format!(
+            return Err(self.file_fault(format!(
                 "it ends at byte {length}, but {needed} bytes from byte {at} on are needed; copy it again"
             )));
         }
         read_at(&self.file, buffer, at)
-            .map_err(|error| self.fault(format!("byte {at} cannot be read: {error}")))
+            .map_err(|error| self.file_fault(format!("byte {at} cannot be read: {error}")))
     }
 
     /// Announces that bytes will be read soon, so that the system can read them in the meantime.
-    pub fn announce(&self, at: u64, length: u64) {
+    pub fn announce_bytes(&self, at: u64, length: u64) {
         #[cfg(target_os = "linux")]
         {
             let length = std::num::NonZeroU64::new(length);
@@ -67,11 +67,11 @@ impl Disk {
     pub fn bytes(&self, at: u64, length: usize) -> Result<Vec<u8>, CheckpointError> {
         // Checked before memory is allocated.
         if at.checked_add(length as u64).is_none_or(|end| end > self.length) {
-            self.read(at, &mut [0])?;
-            return Err(self.fault(format!("it ends before byte {at} + {length}; copy it again")));
+            self.fill_at(at, &mut [0])?;
+            return Err(self.file_fault(format!("it ends before byte {at} + {length}; copy it again")));
         }
         let mut bytes = vec![0; length];
-        self.read(at, &mut bytes)?;
+        self.fill_at(at, &mut bytes)?;
         Ok(bytes)
     }
 }

@@ -1,4 +1,4 @@
-//! A named tensor: its type, its shape, and where its elements are.
+//! A named tensor: its type, its shape, and the place of its elements.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub struct Tensor {
     pub is_buffer: Option<bool>,
     /// The storage with its offset. Two tensors with the same storage are tied.
     pub storage: Option<(u64, u64)>,
-    /// Where the elements are in files; empty for a tensor that is in memory.
+    /// The places of the elements in files; empty for a tensor that is in memory.
     pub(crate) chunks: Vec<Chunk>,
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn read_chunks(
         let part = &mut bytes[filled..filled + run as usize * width];
         let file = &files[chunk.file];
         match &chunk.strides {
-            None => file.read(chunk.at + local * width as u64, part)?,
+            None => file.fill_at(chunk.at + local * width as u64, part)?,
             Some(strides) => {
                 for (step, element) in part.chunks_exact_mut(width).enumerate() {
                     let index = unravel(local + step as u64, &chunk.sizes);
@@ -226,19 +226,19 @@ impl Blocks {
         let end = (block + 1) * Self::BYTES;
         // An element at an odd offset can be in two blocks.
         if at + out.len() as u64 > end {
-            return file.read(at, out);
+            return file.fill_at(at, out);
         }
         if !self.read.contains_key(&(number, block)) {
             if self.read.len() == Self::MOST {
                 self.read.clear();
             }
             let start = block * Self::BYTES;
-            let bytes = file.bytes(start, (end.min(file.length()) - start) as usize)?;
+            let bytes = file.bytes(start, (end.min(file.byte_length()) - start) as usize)?;
             self.read.insert((number, block), bytes);
         }
         let from = (at % Self::BYTES) as usize;
         let bytes = self.read[&(number, block)].get(from..from + out.len());
-        out.copy_from_slice(bytes.ok_or_else(|| file.fault(format!("it ends before byte {at}")))?);
+        out.copy_from_slice(bytes.ok_or_else(|| file.file_fault(format!("it ends before byte {at}")))?);
         Ok(())
     }
 }

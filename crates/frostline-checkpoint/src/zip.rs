@@ -23,7 +23,7 @@ pub(crate) fn entries(
     file: &Disk,
     archive: Range<u64>,
 ) -> Result<BTreeMap<String, Range<u64>>, CheckpointError> {
-    let fault = |reason: String| file.fault(reason);
+    let fault = |reason: String| file.file_fault(reason);
     let (directory, count, end) = directory(file, &archive)?;
     let mut entries = BTreeMap::new();
     let mut rest = Fields { bytes: &directory, at: 0 };
@@ -34,7 +34,7 @@ pub(crate) fn entries(
         let head = archive.start.checked_add(local).filter(|head| head.saturating_add(30) <= end);
         let head = head.ok_or_else(|| fault(format!("{name}: begins beyond the archive; copy it again")))?;
         let mut fixed = [0; 30];
-        file.read(head, &mut fixed)?;
+        file.fill_at(head, &mut fixed)?;
         let two = |at: usize| u64::from(u16::from_le_bytes([fixed[at], fixed[at + 1]]));
         if !fixed.starts_with(b"PK\x03\x04") {
             return Err(fault(format!("{name}: there is no entry at byte {head}; copy it again")));
@@ -54,7 +54,7 @@ pub(crate) fn entries(
     Ok(entries)
 }
 
-/// Returns the bytes of the directory, the number of its entries, and where entries must end.
+/// Returns the bytes of the directory, the number of its entries, and the end of the entries.
 fn directory(file: &Disk, archive: &Range<u64>) -> Result<(Vec<u8>, u64, u64), CheckpointError> {
     let length = archive.end.saturating_sub(archive.start);
     let tail = length.min(END.1 as u64 + END.2);
@@ -64,10 +64,11 @@ fn directory(file: &Disk, archive: &Range<u64>) -> Result<(Vec<u8>, u64, u64), C
         let comment = u16::from_le_bytes([window[20], window[21]]);
         window.starts_with(END.0) && u64::from(comment) <= END.2
     });
-    let place = found.ok_or_else(|| file.fault("not a ZIP archive: it has no directory; copy it again"))?;
+    let place =
+        found.ok_or_else(|| file.file_fault("not a ZIP archive: it has no directory; copy it again"))?;
     let fields = Fields { bytes: &last, at: place };
     let damaged =
-        |reason: String| file.fault(format!("its ZIP directory is damaged: {reason}; copy it again"));
+        |reason: String| file.file_fault(format!("its ZIP directory is damaged: {reason}; copy it again"));
     let get = |at: usize, width: usize| fields.peek(at, width).map_err(damaged);
     let (mut count, mut size, mut start) = (get(10, 2)?, get(12, 4)?, get(16, 4)?);
     if count == 0xffff || size == 0xffff_ffff || start == 0xffff_ffff {
@@ -98,7 +99,7 @@ fn directory(file: &Disk, archive: &Range<u64>) -> Result<(Vec<u8>, u64, u64), C
     Ok((file.bytes(start, size as usize)?, count, start))
 }
 
-/// Reads an entry of the directory: name, size, and where its own header is in the archive.
+/// Reads an entry of the directory: name, size, and the place of its own header in the archive.
 fn entry(rest: &mut Fields<'_>) -> Result<(String, u64, u64), String> {
     let fixed = Fields { bytes: rest.take(46)?, at: 0 };
     if !fixed.bytes.starts_with(b"PK\x01\x02") {

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use frostline_checkpoint::{Change, CheckpointError, DType, Rule, Side, Tensor, Weights, compare};
+use frostline_checkpoint::{
+    CheckpointError, ComparedSide, DType, FreezeRule, Tensor, TensorChange, Weights, compare,
+};
 use frostline_freeze::Policy;
 
 /// Tensors of f32 in memory.
@@ -48,13 +50,17 @@ fn noise(seed: u32, count: usize) -> Vec<f32> {
         .collect()
 }
 
-fn change(before: Vec<f32>, after: Vec<f32>, shape: &[u64]) -> Change {
+fn change(before: Vec<f32>, after: Vec<f32>, shape: &[u64]) -> TensorChange {
     let (before, after) = (Memory::new(&[("w", shape, before)]), Memory::new(&[("w", shape, after)]));
-    compare(Side::new(&before), Side::new(&after), &Rule::Nothing).unwrap().rows.remove(0).change
+    compare(ComparedSide::new(&before), ComparedSide::new(&after), &FreezeRule::Nothing)
+        .unwrap()
+        .rows
+        .remove(0)
+        .change
 }
 
 fn difference(before: Vec<f32>, after: Vec<f32>, shape: &[u64]) -> frostline_checkpoint::Difference {
-    change(before, after, shape).difference().expect("a difference").clone()
+    change(before, after, shape).numeric_difference().expect("a difference").clone()
 }
 
 #[test]
@@ -70,7 +76,7 @@ fn the_largest_difference_is_found_in_any_piece() {
         assert_eq!((found.changed, found.changed_rows, found.elements), (1, 1, 777_000));
         assert!((found.largest - 0.5).abs() < 1e-6 && found.scale.is_none() && found.rank.is_none());
     }
-    assert_eq!(change(before.clone(), before, &[777, 1000]), Change::Same);
+    assert_eq!(change(before.clone(), before, &[777, 1000]), TensorChange::Same);
 }
 
 #[test]
@@ -115,9 +121,9 @@ fn a_merged_adapter_has_a_low_rank_and_learning_or_a_few_rows_do_not() {
 fn values_that_are_no_numbers_do_not_hide_a_change() {
     let found = difference(vec![1.0, 2.0, 3.0, 4.0], vec![1.0, f32::NAN, 3.5, f32::INFINITY], &[4]);
     assert_eq!((found.changed, found.not_finite, found.largest, found.at), (3, 2, 0.5, vec![2]));
-    assert_eq!(change(vec![f32::NAN, 1.0], vec![f32::NAN, 1.0], &[2]), Change::Same);
+    assert_eq!(change(vec![f32::NAN, 1.0], vec![f32::NAN, 1.0], &[2]), TensorChange::Same);
     // The sign of zero is a bit too.
-    assert!(matches!(change(vec![0.0, 1.0], vec![-0.0, 1.0], &[2]), Change::Moved(_)));
+    assert!(matches!(change(vec![0.0, 1.0], vec![-0.0, 1.0], &[2]), TensorChange::Moved(_)));
 }
 
 #[test]
@@ -140,14 +146,14 @@ fn a_policy_holds_or_names_what_moved() {
         Memory::new(&tensors)
     };
     let audit = |policy: &str, moved: &[usize]| {
-        let rule = Rule::Policy(Policy::parse(policy).unwrap());
-        compare(Side::new(&state(&[])), Side::new(&state(moved)), &rule).unwrap()
+        let rule = FreezeRule::Policy(Policy::parse(policy).unwrap());
+        compare(ComparedSide::new(&state(&[])), ComparedSide::new(&state(moved)), &rule).unwrap()
     };
     assert!(audit("first-1+embeddings", &[2, 3]).holds);
     assert!(audit("first-1", &[0, 2, 3]).holds);
     let found = audit("first-1+embeddings", &[0, 2, 3]);
     let text = found.to_string();
-    assert!(!found.holds && found.violations() == 1, "{text}");
+    assert!(!found.holds && found.count_violations() == 1, "{text}");
     assert!(
         text.contains(
             "FROZEN, BUT NOT THE SAME: 1\n  model.bert.embeddings.word_embeddings.weight  up to 5.0e-1"
@@ -156,13 +162,19 @@ fn a_policy_holds_or_names_what_moved() {
     );
     let text = audit("first-1", &[2]).to_string();
     assert!(text.contains("trainable, but never moved: 2"), "{text}");
-    let rule = Rule::Patterns(vec!["bert.encoder.layer.1".into()]);
-    assert_eq!(compare(Side::new(&state(&[])), Side::new(&state(&[2])), &rule).unwrap().violations(), 1);
+    let rule = FreezeRule::Patterns(vec!["bert.encoder.layer.1".into()]);
+    assert_eq!(
+        compare(ComparedSide::new(&state(&[])), ComparedSide::new(&state(&[2])), &rule)
+            .unwrap()
+            .count_violations(),
+        1
+    );
 }
 
 #[test]
 fn two_models_without_a_common_name_are_an_error() {
     let (a, b) = (Memory::new(&[("a.x.w", &[1], vec![1.0])]), Memory::new(&[("b.y.w", &[1], vec![1.0])]));
-    let error = compare(Side::new(&a), Side::new(&b), &Rule::Nothing).unwrap_err().to_string();
+    let error =
+        compare(ComparedSide::new(&a), ComparedSide::new(&b), &FreezeRule::Nothing).unwrap_err().to_string();
     assert!(error.contains("`b.y.w` here, `a.x.w` there; compare two states of one model"), "{error}");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use frostline_checkpoint::{Checkpoint, Layout, Rule, Side, Weights as _, compare};
+use frostline_checkpoint::{Checkpoint, ComparedSide, FreezeRule, StorageLayout, Weights as _, compare};
 use frostline_testing::{pickled_number, pickled_tensor, pickled_text, row_major, stored_zip, torch_file};
 
 /// Writes a file into a folder.
@@ -70,17 +70,17 @@ fn the_same_tensors_are_read_from_every_layout() {
     write(&bins, "pytorch_model.bin.index.json", text.as_bytes());
     let before = Checkpoint::open(&single).unwrap();
     for (path, layout) in [
-        (&single, Layout::Safetensors),
-        (&torch, Layout::Torch),
-        (&shards, Layout::Safetensors),
-        (&bins, Layout::Torch),
+        (&single, StorageLayout::Safetensors),
+        (&torch, StorageLayout::Torch),
+        (&shards, StorageLayout::Safetensors),
+        (&bins, StorageLayout::Torch),
     ] {
         let opened = Checkpoint::open(path).unwrap();
         assert_eq!(opened.layout(), layout, "{}", path.display());
         assert_eq!(values(&opened, "a.weight"), TENSORS[0].2);
         assert_eq!(values(&opened, "b.bias"), TENSORS[1].2);
-        let rule = Rule::Patterns(vec!["*".into()]);
-        let found = compare(Side::from(&before), Side::from(&opened), &rule).unwrap();
+        let rule = FreezeRule::Patterns(vec!["*".into()]);
+        let found = compare(ComparedSide::from(&before), ComparedSide::from(&opened), &rule).unwrap();
         assert!(found.holds && found.rows.len() == 2, "{found}");
     }
 }
@@ -114,7 +114,8 @@ fn strides_offsets_and_ties_are_followed() {
     assert_eq!(values(&opened, "last"), [3.0]);
     assert_eq!(values(&opened, "expanded"), [1.0, 2.0, 1.0, 2.0, 1.0, 2.0]);
     assert_eq!(values(&opened, "scalar"), [2.0]);
-    let found = compare(Side::from(&opened), Side::from(&opened), &Rule::Nothing).unwrap();
+    let found =
+        compare(ComparedSide::from(&opened), ComparedSide::from(&opened), &FreezeRule::Nothing).unwrap();
     assert_eq!(found.ties, [["one", "two"]]);
     assert!(found.rows.iter().all(|row| row.change.is_same()), "{found}");
 }
@@ -171,7 +172,7 @@ fn hostile_pickles_are_refused_with_the_name_of_what_they_call() {
     .concat();
     let path = write(folder.path(), "own.pt", &torch_of(&own));
     let opened = Checkpoint::open(&path).unwrap();
-    assert_eq!(opened.foreign().iter().collect::<Vec<_>>(), ["own.module.Thing"]);
+    assert_eq!(opened.foreign_names().iter().collect::<Vec<_>>(), ["own.module.Thing"]);
     assert_eq!(opened.tensors().len(), 1);
 }
 

@@ -31,11 +31,11 @@ fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
-    let (name, bytes) = input();
+    let (name, bytes) = read_input();
     let text = std::str::from_utf8(&bytes).expect("the file is UTF-8");
     let sentences: Vec<_> = read_lenient(&bytes, Checks::default()).collect();
     println!("{name}: {} bytes, {} sentences", bytes.len(), sentences.len());
-    let mut benchmarks = benchmarks(&bytes, text, &sentences);
+    let mut benchmarks = make_benchmarks(&bytes, text, &sentences);
     for round in 0..ROUNDS {
         for benchmark in benchmarks.iter_mut().filter(|benchmark| round < benchmark.rounds) {
             let start = Instant::now();
@@ -43,7 +43,7 @@ fn main() {
             benchmark.best = benchmark.best.min(start.elapsed());
         }
     }
-    print(&benchmarks);
+    print_ratios(&benchmarks);
     print_growth();
 }
 
@@ -79,7 +79,7 @@ fn print_growth() {
     }
 }
 
-fn input() -> (String, Vec<u8>) {
+fn read_input() -> (String, Vec<u8>) {
     if let Some(shared) = std::env::var_os("FROSTLINE_SHARED") {
         let path = std::path::Path::new(&shared).join("data/ud/UD_English-EWT/en_ewt-ud-train.conllu");
         return ("English-EWT train".into(), std::fs::read(path).expect("EWT train is readable"));
@@ -96,7 +96,7 @@ fn input() -> (String, Vec<u8>) {
     ("made-up sentences (FROSTLINE_SHARED is unset)".into(), text.into_bytes())
 }
 
-fn benchmarks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>]) -> Vec<Benchmark<'a>> {
+fn make_benchmarks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>]) -> Vec<Benchmark<'a>> {
     let mut out = Vec::with_capacity(bytes.len() + 1024);
     let mut composed = Vec::with_capacity(bytes.len() + 1024);
     let whole = move |name, target, run: Box<dyn FnMut() + 'a>| Benchmark {
@@ -114,7 +114,7 @@ fn benchmarks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>])
             Some(0.6),
             Box::new(move || {
                 for sentence in read_strict(bytes, Checks::default()) {
-                    consume(&sentence.expect("well formed"));
+                    consume_sentence(&sentence.expect("well formed"));
                 }
             }),
         ),
@@ -123,7 +123,7 @@ fn benchmarks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>])
             Some(0.9),
             Box::new(move || {
                 for sentence in read_lenient(bytes, Checks::default()) {
-                    consume(&sentence);
+                    consume_sentence(&sentence);
                 }
             }),
         ),
@@ -133,7 +133,7 @@ fn benchmarks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>])
             Box::new(move || {
                 let mut reader = Reader::new(std::io::BufReader::new(bytes), Checks::default());
                 while let Some(sentence) = reader.next_strict().expect("memory") {
-                    consume(&sentence.expect("well formed"));
+                    consume_sentence(&sentence.expect("well formed"));
                 }
             }),
         ),
@@ -204,14 +204,14 @@ fn split_plainly(bytes: &[u8]) {
 }
 
 /// Uses all of a sentence, so that the optimiser cannot remove the reading.
-fn consume(sentence: &Sentence<'_>) {
+fn consume_sentence(sentence: &Sentence<'_>) {
     for row in sentence.rows() {
         black_box(row.columns());
     }
     black_box(sentence);
 }
 
-fn print(benchmarks: &[Benchmark<'_>]) {
+fn print_ratios(benchmarks: &[Benchmark<'_>]) {
     let plain = benchmarks[0].best.as_secs_f64();
     println!("{:26}{:>10}{:>10}{:>9}", "", "best ms", "x R", "target");
     for benchmark in benchmarks {

@@ -15,11 +15,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => OWN.into(),
     };
     let out = stdout().lock();
-    convert(&text, out)
+    convert_to_conllu(&text, out)
 }
 
 /// Writes every sentence; all columns that IOB2 has nothing for are `_`.
-fn convert(text: &str, out: impl Write) -> Result<(), Box<dyn std::error::Error>> {
+fn convert_to_conllu(text: &str, out: impl Write) -> Result<(), Box<dyn std::error::Error>> {
     let mut writer = Writer::new(out);
     for sentence in parse_iob2(text) {
         let sentence = sentence?; // Where, what was found, what was expected.
@@ -43,11 +43,11 @@ fn convert(text: &str, out: impl Write) -> Result<(), Box<dyn std::error::Error>
 #[test]
 fn entities_come_out_in_misc() {
     let mut out = Vec::new();
-    convert(OWN, &mut out).unwrap();
+    convert_to_conllu(OWN, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(
         text.contains("5\tYork\t_\t_\t_\t_\t_\t_\t_\tEntity=I-LOC\n6\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n"),
         "{text}"
     );
-    assert!(convert("1\tYork\tI-LOC\n\n", Vec::new()).is_err());
+    assert!(convert_to_conllu("1\tYork\tI-LOC\n\n", Vec::new()).is_err());
 }

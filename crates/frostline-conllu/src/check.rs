@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    bytes_examined,
     fault::FaultKind,
     id::Id,
     quote::{CodePoints, Quote, is_hidden},
     row::{Column, TokenRow},
-    work,
 };
 
 /// Checks in addition to the other rules of level 1, which are always checked. All three together are level 2.
@@ -185,7 +185,7 @@ impl Order {
             return None;
         }
         if self.ranges.is_empty() {
-            work::add(rows.len());
+            bytes_examined::add(rows.len());
             let ids = rows.iter().filter(|row| row.is_range()).filter_map(TokenRow::key);
             self.ranges.extend(ids.filter_map(|id| match id {
                 Id::Range(first, last) if first <= last => Some((first, last)),

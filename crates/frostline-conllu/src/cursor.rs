@@ -8,7 +8,9 @@ use std::sync::Arc;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::{
+    bytes_examined,
     check::{Checks, Order, bad_id, check_white_space, is_space, report_empty_columns},
+    earlier_sentences::Seen,
     fault::{Fault, FaultKind},
     id::Id,
     metadata,
@@ -16,9 +18,8 @@ use crate::{
     quote::CodePoints,
     row::{RowKind, TokenRow},
     scan::{Scanner, Shape, TABS},
-    seen::Seen,
     sentence::Sentence,
-    typed, work,
+    value_checks,
 };
 
 /// Bytes of a byte order mark.
@@ -143,7 +144,7 @@ impl<'a> Cursor<'a> {
         shape: Shape,
         mut tabs: [u32; TABS],
     ) -> bool {
-        work::add(text.len());
+        bytes_examined::add(text.len());
         if text.chars().all(is_space) {
             self.report_blank_line(draft, from, text, shape);
             return true;
@@ -164,7 +165,7 @@ impl<'a> Cursor<'a> {
         self.row(draft, from, text, shape.tabs, &tabs);
         let row = *draft.sentence.rows.last().expect("just pushed");
         if row.columns == 10 {
-            work::add(text.len());
+            bytes_examined::add(text.len());
             let mut found = Vec::new();
             report_empty_columns(&row, |fault| found.push(fault));
             check_white_space(&row, |fault| found.push(fault));
@@ -217,7 +218,7 @@ impl<'a> Cursor<'a> {
             return self.record_fault(draft, from, text, 0, FaultKind::LineTooLong { bytes: text.len() });
         }
         let id = Id::parse(row.id());
-        work::add(row.id().len());
+        bytes_examined::add(row.id().len());
         match id {
             Some(id) => {
                 row.kind = match id {
@@ -306,7 +307,7 @@ impl<'a> Cursor<'a> {
             return; // only a byte order mark, which has been reported
         }
         let tail = draft.sentence.raw.rsplit(|&b| b == b'\n').next().unwrap_or_default();
-        work::add(tail.len());
+        bytes_examined::add(tail.len());
         let line = if tail.is_empty() { self.line } else { self.line - 1 };
         let column = String::from_utf8_lossy(tail).chars().count() + 1;
         let missing = 1 + u8::from(!tail.is_empty());
@@ -321,7 +322,7 @@ impl<'a> Cursor<'a> {
         let sound = draft.sentence.faults.iter().all(of_characters);
         let mut found = Vec::new();
         if self.checks.typed {
-            typed::check(&draft.sentence, sound, &mut self.seen, |index, (at, kind)| {
+            value_checks::check(&draft.sentence, sound, &mut self.seen, |index, (at, kind)| {
                 let row = &draft.sentence.rows[index];
                 found.push((row.below, row.text, at, kind));
             });
@@ -366,14 +367,14 @@ impl<'a> Cursor<'a> {
                 std::str::from_utf8(valid).unwrap_or_default()
             }
         };
-        work::add(text.len());
+        bytes_examined::add(text.len());
         self.valid = (text, from);
     }
 
     #[cold]
     fn not_utf8(&self, draft: &mut Draft<'a>, from: usize, end: usize) {
         let line = &self.bytes[from..end];
-        work::add(line.len());
+        bytes_examined::add(line.len());
         let bad = std::str::from_utf8(line).map_or_else(|e| e.valid_up_to(), |_| 0);
         let text = std::str::from_utf8(&line[..bad]).unwrap_or_default();
         let byte = self.before + from + bad;
@@ -384,7 +385,7 @@ impl<'a> Cursor<'a> {
 
     /// Removes a carriage return from the line's end, and reports one anywhere on the line.
     fn without_return(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) -> &'a str {
-        work::add(text.len());
+        bytes_examined::add(text.len());
         if let Some(at) = memchr::memchr(b'\r', text.as_bytes()) {
             let last = at + 1 == text.len() && self.bytes.get(from + at + 1) == Some(&b'\n');
             let kind = if last { FaultKind::CarriageReturn } else { FaultKind::LoneCarriageReturn };
@@ -393,14 +394,14 @@ impl<'a> Cursor<'a> {
         text.strip_suffix('\r').unwrap_or(text)
     }
 
-    /// Checks a line for U+FFFD and, where that check is on, for normal form C.
+    /// Checks a line for U+FFFD and, if that check is on, for normal form C.
     #[inline]
     fn check_characters(&self, draft: &mut Draft<'a>, from: usize, text: &'a str) {
-        work::add(text.len());
+        bytes_examined::add(text.len());
         if let Some(at) = find_replacement_character(text) {
             self.record_fault(draft, from, text, at, FaultKind::ReplacementCharacter);
         }
-        work::add(text.len());
+        bytes_examined::add(text.len());
         if self.checks.nfc
             && let Some((at, piece)) = find_denormalised(text)
         {
@@ -412,7 +413,7 @@ impl<'a> Cursor<'a> {
     /// Records a fault at byte `at` of the line that starts at `from`.
     #[cold]
     fn record_fault(&self, draft: &mut Draft<'a>, from: usize, text: &str, at: usize, kind: FaultKind) {
-        work::add(at);
+        bytes_examined::add(at);
         let fault = Fault {
             line: draft.sentence.line + draft.lines as usize,
             column: text.get(..at).map_or(0, |head| head.chars().count()) + 1,
@@ -428,7 +429,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Where the first U+FFFD of a line is.
+/// Returns the place of the first U+FFFD of a line.
 #[inline]
 fn find_replacement_character(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();

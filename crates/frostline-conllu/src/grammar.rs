@@ -32,19 +32,19 @@ pub fn row(line: &str) -> Option<(Id, [&str; 10])> {
     if line.contains(['\r', '\n']) {
         return None;
     }
-    all_consuming(columns).parse(line).ok().map(|(_, row)| row)
+    all_consuming(parse_columns).parse(line).ok().map(|(_, row)| row)
 }
 
 /// ID, FORM and LEMMA, six values, MISC. The FORM and LEMMA of a range have no white space.
-fn columns(input: &str) -> IResult<&str, (Id, [&str; 10])> {
+fn parse_columns(input: &str) -> IResult<&str, (Id, [&str; 10])> {
     let (rest, number) = id(input)?;
     let first = &input[..input.len() - rest.len()];
-    let surface = if matches!(number, Id::Range(..)) { solid_value } else { words };
+    let surface = if matches!(number, Id::Range(..)) { solid_value } else { parse_parts };
     let (rest, (form, lemma)) = (after_tab(surface), after_tab(surface)).parse(rest)?;
     let plain = || after_tab(solid_value);
     let (rest, (upos, xpos, feats, head, deprel, deps)) =
         (plain(), plain(), plain(), plain(), plain(), plain()).parse(rest)?;
-    let (rest, misc) = after_tab(words).parse(rest)?;
+    let (rest, misc) = after_tab(parse_parts).parse(rest)?;
     Ok((rest, (number, [first, form, lemma, upos, xpos, feats, head, deprel, deps, misc])))
 }
 
@@ -61,7 +61,7 @@ fn solid_value(input: &str) -> IResult<&str, &str> {
 }
 
 /// Parses several such parts, separated by single white-space characters.
-fn words(input: &str) -> IResult<&str, &str> {
+fn parse_parts(input: &str) -> IResult<&str, &str> {
     let part = take_while1(|c: char| !c.is_whitespace());
     let space = satisfy(|c| c != '\t' && c.is_whitespace());
     verify(recognize(separated_list1(space, part)), has_clean_ends).parse(input)

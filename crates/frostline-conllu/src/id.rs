@@ -81,7 +81,7 @@ fn parse_short_number(digits: &[u8]) -> Option<u32> {
 pub(crate) fn id(input: &str) -> IResult<&str, Id> {
     alt((
         map(separated_pair(positive_number, tag("-"), positive_number), |(a, b)| Id::Range(a, b)),
-        map(separated_pair(number, tag("."), positive_number), |(a, b)| Id::Empty(a, b)),
+        map(separated_pair(parse_number, tag("."), positive_number), |(a, b)| Id::Empty(a, b)),
         map(positive_number, Id::Word),
     ))
     .parse(input)
@@ -103,7 +103,7 @@ pub(crate) fn positive_number(input: &str) -> IResult<&str, u32> {
 }
 
 /// Any number of digits: the validator lets an empty node's word start with zeros.
-fn number(input: &str) -> IResult<&str, u32> {
+fn parse_number(input: &str) -> IResult<&str, u32> {
     map_opt(digit1, |text: &str| text.parse().ok()).parse(input)
 }
 

@@ -73,7 +73,7 @@ impl<'a> Iterator for LabelledSentences<'a> {
         let (line, start) = (self.line, self.at);
         self.at += raw.len();
         self.line += 1;
-        let read = columns(text, line == 1);
+        let read = split_line(text, line == 1);
         Some(read.map(|(text, label)| LabelledSentence { text, label, line, raw }).map_err(|(at, kind)| {
             let column = text[..at].chars().count() + 1;
             Fault { line, column, byte: start + at, sent_id: None, kind }
@@ -82,7 +82,7 @@ impl<'a> Iterator for LabelledSentences<'a> {
 }
 
 /// Returns the sentence and label of a line, or its fault and the fault's byte.
-fn columns(line: &str, is_first: bool) -> Result<(&str, &str), (usize, FaultKind)> {
+fn split_line(line: &str, is_first: bool) -> Result<(&str, &str), (usize, FaultKind)> {
     if is_first && line.starts_with('\u{feff}') {
         return Err((0, FaultKind::ByteOrderMark));
     }

@@ -4,8 +4,10 @@
 //! text. It opens no files, reads no clock, and changes no byte it was not asked to change.
 #![deny(unsafe_code)]
 
+mod bytes_examined;
 mod check;
 mod cursor;
+mod earlier_sentences;
 mod fault;
 mod foreign;
 pub mod grammar;
@@ -19,14 +21,12 @@ mod quote;
 mod read;
 mod row;
 mod scan;
-mod seen;
 mod sentence;
 mod stats;
 mod stream;
 mod text;
-mod typed;
+mod value_checks;
 mod values;
-mod work;
 mod write;
 
 pub use check::Checks;

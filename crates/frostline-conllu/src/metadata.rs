@@ -4,15 +4,15 @@
 //! the sentence, so that every comment is before the first row.
 
 use crate::{
+    bytes_examined,
     check::is_space,
+    earlier_sentences::Seen,
     fault::FaultKind,
     id::Id,
     quote::Quote,
     row::{Column, RowKind, TokenRow},
-    seen::Seen,
     sentence::Sentence,
     values::{SPACE_AFTER_NO, split_items},
-    work,
 };
 
 /// Checks one sentence. `report` receives how many lines below the sentence's first one the fault is,
@@ -242,7 +242,7 @@ fn compare_text_with_forms<'a>(
             Some(Id::Word(word)) if word > until => {}
             _ => continue,
         }
-        work::add(row.form().len());
+        bytes_examined::add(row.form().len());
         let form = row.form();
         let at = row.tabs[Column::Id as usize] as usize + 1;
         let Some(rest) = text.strip_prefix(form) else {

@@ -3,7 +3,7 @@
 //! This is the crate's only processor-specific code. It finds positions and reports no faults: its
 //! only assumption about CoNLL-U is that tabs separate the columns of a line.
 
-use crate::work;
+use crate::bytes_examined;
 
 /// Number of tab positions that are kept for a line: nine of a well-formed row, and the tab that ends its tenth
 /// column if there are more.
@@ -98,7 +98,7 @@ impl<'a> Scanner<'a> {
 
 #[inline]
 fn scan_block(bytes: &[u8], base: usize) -> Masks {
-    work::add(BLOCK);
+    bytes_examined::add(BLOCK);
     let rest = bytes.get(base..).unwrap_or_default();
     if let Some(full) = rest.first_chunk::<BLOCK>() {
         return masks(full);

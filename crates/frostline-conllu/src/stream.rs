@@ -8,12 +8,12 @@ use std::io::{self, BufRead};
 use memchr::memchr;
 
 use crate::{
+    bytes_examined,
     check::{Checks, is_space},
     cursor::Cursor,
+    earlier_sentences::Seen,
     fault::Fault,
-    seen::Seen,
     sentence::Sentence,
-    work,
 };
 
 /// Reads sentences one after another, holding one at a time.
@@ -93,7 +93,7 @@ impl<R: BufRead> Reader<R> {
     fn end(&mut self) -> Option<usize> {
         loop {
             let found = memchr(b'\n', &self.buffer[self.searched..]);
-            work::add(found.unwrap_or(self.buffer.len() - self.searched));
+            bytes_examined::add(found.unwrap_or(self.buffer.len() - self.searched));
             let Some(length) = found else {
                 self.searched = self.buffer.len();
                 return None;
@@ -111,7 +111,7 @@ impl<R: BufRead> Reader<R> {
     /// that moving the rest costs no more than reading did.
     fn fill_buffer(&mut self) -> io::Result<()> {
         if self.start > self.buffer.len() / 2 {
-            work::add(self.buffer.len() - self.start);
+            bytes_examined::add(self.buffer.len() - self.start);
             self.buffer.drain(..self.start);
             self.line_start -= self.start;
             self.searched -= self.start;
@@ -129,7 +129,7 @@ impl<R: BufRead> Reader<R> {
 /// Returns whether a line contains only white space; `cursor` uses the same definition.
 fn is_blank(line: &[u8]) -> bool {
     let first = line.first().copied().unwrap_or(b' ');
-    work::add(line.len());
+    bytes_examined::add(line.len());
     let white = first <= b' ' || first >= 0x80;
     white && std::str::from_utf8(line).is_ok_and(|text| text.chars().all(is_space))
 }

@@ -265,7 +265,7 @@ mod tests {
     const UNICODE: TextSplit =
         TextSplit { sentences: SentenceSplit::Unicode, words: WordSplit::Unicode, part: 100, context: 5 };
 
-    fn shown(line: &str, split: TextSplit) -> Vec<String> {
+    fn describe_parts(line: &str, split: TextSplit) -> Vec<String> {
         let show = |part: TextPart| {
             let glue = |word: &Range<usize>| if part.touches_next(word) { "+" } else { "" };
             let words = part.words[part.own()].iter();
@@ -281,17 +281,20 @@ mod tests {
         let lines = TextSplit { sentences: SentenceSplit::Lines, ..UNICODE };
         let spaces = TextSplit { words: WordSplit::Spaces, ..lines };
         assert_eq!(
-            shown("  The ice\u{a0}melts\t(fast). Can't it?  ", UNICODE),
+            describe_parts("  The ice\u{a0}melts\t(fast). Can't it?  ", UNICODE),
             ["7.1: The ice melts (+ fast+ )+ .", "7.2: Can't it+ ?"]
         );
-        assert_eq!(shown("Ice. Snow.", spaces), ["7.1: Ice. Snow."]);
-        assert_eq!(shown("Ice. Snow.", lines), ["7.1: Ice+ . Snow+ ."]);
-        assert_eq!(shown("日本語 3.5", UNICODE), ["7.1: 日+ 本+ 語 3.5"]);
-        assert_eq!(shown(" \t\u{a0}\u{1c} ", UNICODE), Vec::<String>::new());
-        assert_eq!(shown("", spaces), Vec::<String>::new());
+        assert_eq!(describe_parts("Ice. Snow.", spaces), ["7.1: Ice. Snow."]);
+        assert_eq!(describe_parts("Ice. Snow.", lines), ["7.1: Ice+ . Snow+ ."]);
+        assert_eq!(describe_parts("日本語 3.5", UNICODE), ["7.1: 日+ 本+ 語 3.5"]);
+        assert_eq!(describe_parts(" \t\u{a0}\u{1c} ", UNICODE), Vec::<String>::new());
+        assert_eq!(describe_parts("", spaces), Vec::<String>::new());
         // A gap between sentences is detected too.
-        assert_eq!(shown("你好。再见。\n", UNICODE), ["7.1: 你+ 好+ 。+", "7.2: 再+ 见+ 。"]);
-        assert_eq!(shown("Ice!Snow! Rain!\r\n", UNICODE), ["7.1: Ice+ !+", "7.2: Snow+ !", "7.3: Rain+ !"]);
+        assert_eq!(describe_parts("你好。再见。\n", UNICODE), ["7.1: 你+ 好+ 。+", "7.2: 再+ 见+ 。"]);
+        assert_eq!(
+            describe_parts("Ice!Snow! Rain!\r\n", UNICODE),
+            ["7.1: Ice+ !+", "7.2: Snow+ !", "7.3: Rain+ !"]
+        );
     }
 
     /// The rules of Unicode join such characters to the space before them; a FORM must not begin with it.
@@ -302,18 +305,25 @@ mod tests {
         {
             let next = format!("7.1: ice {mark}melts");
             for gap in [" ", "\t", "\u{a0}", "  ", "\u{b}", "\u{1c}"] {
-                assert_eq!(shown(&format!("ice{gap}{mark}melts"), UNICODE), [&next[..]], "{mark:?} {gap:?}");
+                assert_eq!(
+                    describe_parts(&format!("ice{gap}{mark}melts"), UNICODE),
+                    [&next[..]],
+                    "{mark:?} {gap:?}"
+                );
             }
-            assert_eq!(shown(&format!("{mark}ice"), UNICODE), [format!("7.1: {mark}ice")]);
-            assert_eq!(shown(&format!("ice {mark} melts"), UNICODE), [format!("7.1: ice {mark} melts")]);
+            assert_eq!(describe_parts(&format!("{mark}ice"), UNICODE), [format!("7.1: {mark}ice")]);
             assert_eq!(
-                shown(&format!("Ice. {mark}Snow."), UNICODE),
+                describe_parts(&format!("ice {mark} melts"), UNICODE),
+                [format!("7.1: ice {mark} melts")]
+            );
+            assert_eq!(
+                describe_parts(&format!("Ice. {mark}Snow."), UNICODE),
                 ["7.1: Ice+ .", &format!("7.2: {mark}Snow+ .")]
             );
         }
         for separator in '\u{1c}'..='\u{1f}' {
             let text = format!("ice {separator} melts{separator}now{separator}");
-            assert_eq!(shown(&text, UNICODE), ["7.1: ice melts now"]);
+            assert_eq!(describe_parts(&text, UNICODE), ["7.1: ice melts now"]);
         }
     }
 

@@ -8,12 +8,12 @@ use std::{
 
 use frostline_conllu::{Checks, parse, parse_iob2, parse_labelled, read_lenient};
 
-fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+fn find_files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            found.extend(files(&path, ending));
+            found.extend(find_files(&path, ending));
         } else if path.extension().is_some_and(|e| e == ending) {
             found.push(path);
         }
@@ -26,7 +26,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 #[test]
 fn treebanks_are_read_strictly_and_round_trip_byte_for_byte() {
     let Some(shared) = frostline_testing::shared() else { return };
-    for path in files(&shared.join("data/ud"), "conllu") {
+    for path in find_files(&shared.join("data/ud"), "conllu") {
         let bytes = fs::read(&path).expect("readable");
         let text = std::str::from_utf8(&bytes).expect("UTF-8");
         let mut back = Vec::new();

@@ -74,7 +74,7 @@ impl Draw {
 }
 
 /// Half of the inputs start from a well-formed text, half from pieces alone.
-fn input(draw: &mut Draw, out: &mut Vec<u8>) {
+fn draw_input(draw: &mut Draw, out: &mut Vec<u8>) {
     out.clear();
     if draw.below(2) == 0 {
         let from = if draw.below(4) == 0 { draw.below(SEED.len()) } else { 0 };
@@ -111,8 +111,9 @@ fn mutated_inputs() {
     let mut accepted = 0_u64;
     for number in first..first + inputs {
         let mut draw = Draw(number.wrapping_mul(0x2545_f491_4f6c_dd1d));
-        input(&mut draw, &mut bytes);
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| examine(&bytes, &mut draw)));
+        draw_input(&mut draw, &mut bytes);
+        let outcome =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check_invariants(&bytes, &mut draw)));
         match outcome {
             Ok(clean) => accepted += u64::from(clean),
             Err(_) => panic!("input {number}: {:?}", String::from_utf8_lossy(&bytes)),
@@ -126,7 +127,7 @@ fn mutated_inputs() {
 }
 
 /// Checks everything that must hold for any bytes; returns true if they have no fault.
-fn examine(bytes: &[u8], draw: &mut Draw) -> bool {
+fn check_invariants(bytes: &[u8], draw: &mut Draw) -> bool {
     let checks = Checks { typed: draw.below(2) == 0, metadata: draw.below(4) == 0, nfc: draw.below(4) == 0 };
     let sentences: Vec<Sentence<'_>> = read_lenient(bytes, checks).collect();
     let raws: Vec<u8> = sentences.iter().flat_map(|s| s.raw().iter().copied()).collect();

@@ -20,7 +20,7 @@ fn assert_agreement(line: &str) {
 }
 
 /// Draws a column: mostly as in a treebank, sometimes any text.
-fn column() -> impl Strategy<Value = String> {
+fn any_column() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => "[a-zA-Z_|=:.é日-]{1,5}",
         2 => "[a-zé]{1,3}[ \u{a0}\u{3000}\u{b}][a-z]{1,3}",
@@ -29,21 +29,21 @@ fn column() -> impl Strategy<Value = String> {
     ]
 }
 
-fn id() -> impl Strategy<Value = String> {
-    prop_oneof![4 => "[1-9][0-9]{0,9}", 2 => "[0-9]{1,3}[.-][0-9]{1,3}", 1 => "[0-9.# \u{feff}-]{0,5}", 1 => column()]
+fn any_id() -> impl Strategy<Value = String> {
+    prop_oneof![4 => "[1-9][0-9]{0,9}", 2 => "[0-9]{1,3}[.-][0-9]{1,3}", 1 => "[0-9.# \u{feff}-]{0,5}", 1 => any_column()]
 }
 
-fn line() -> impl Strategy<Value = String> {
+fn any_line() -> impl Strategy<Value = String> {
     let columns = prop_oneof![8 => Just(9_usize), 1 => 0..12_usize];
-    let rest = columns.prop_flat_map(|count| proptest::collection::vec(column(), count));
-    (id(), rest).prop_map(|(id, rest)| std::iter::once(id).chain(rest).collect::<Vec<_>>().join("\t"))
+    let rest = columns.prop_flat_map(|count| proptest::collection::vec(any_column(), count));
+    (any_id(), rest).prop_map(|(id, rest)| std::iter::once(id).chain(rest).collect::<Vec<_>>().join("\t"))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_scanner_agrees_with_the_grammar(line in line()) {
+    fn the_scanner_agrees_with_the_grammar(line in any_line()) {
         assert_agreement(&line);
     }
 
@@ -53,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn ids_are_read_as_the_grammar_reads_them(id in id()) {
+    fn ids_are_read_as_the_grammar_reads_them(id in any_id()) {
         let line = format!("{id}\ta\ta\tX\t_\t_\t_\t_\t_\t_");
         let by_grammar = grammar::row(&line).map(|(id, _)| id);
         prop_assert_eq!(Id::parse(&id).filter(|_| !id.contains('\t')), by_grammar);

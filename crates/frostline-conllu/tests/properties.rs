@@ -28,30 +28,37 @@ struct Word {
     range: Option<usize>,
 }
 
-fn form() -> impl Strategy<Value = String> {
+fn any_form() -> impl Strategy<Value = String> {
     // Letters of several scripts, with single inner spaces at most.
     "[a-zA-Zéß日本א😀._|=:#'-]{1,6}( [a-zéß日]{1,4})?"
 }
 
-fn feats() -> impl Strategy<Value = Vec<(String, Vec<String>)>> {
+fn any_feats() -> impl Strategy<Value = Vec<(String, Vec<String>)>> {
     vec(("[A-Z][a-z]{1,4}(\\[[a-z]{1,4}\\])?", vec("[A-Z0-9][a-z0-9]{0,3}", 1..3)), 0..4).prop_map(|feats| {
-        let mut feats: Vec<_> = feats.into_iter().map(|(name, values)| (name, sorted(values))).collect();
+        let mut feats: Vec<_> = feats.into_iter().map(|(name, values)| (name, sort_values(values))).collect();
         feats.sort_by_key(|(name, values)| format!("{name}={}", values.join(",")).to_lowercase());
         feats.dedup_by(|a, b| a.0.eq_ignore_ascii_case(&b.0));
         feats
     })
 }
 
-fn sorted(mut values: Vec<String>) -> Vec<String> {
+fn sort_values(mut values: Vec<String>) -> Vec<String> {
     values.sort_by_key(|value| value.to_lowercase());
     values.dedup_by(|a, b| a.eq_ignore_ascii_case(b));
     values
 }
 
-fn word() -> impl Strategy<Value = Word> {
+fn any_word() -> impl Strategy<Value = Word> {
     let misc = vec(("[A-Z][a-z]{1,5}", proptest::option::of("[a-zé]{1,4}( [a-z]{1,3})?")), 0..3);
     let extras = (0..3_usize, proptest::option::weighted(0.2, 0..3_usize));
-    (form(), prop::sample::select(&Upos::ALL[..]), feats(), any::<prop::sample::Index>(), misc, extras)
+    (
+        any_form(),
+        prop::sample::select(&Upos::ALL[..]),
+        any_feats(),
+        any::<prop::sample::Index>(),
+        misc,
+        extras,
+    )
         .prop_map(|(form, upos, feats, head, misc, (empties, range))| Word {
             form,
             upos,
@@ -66,15 +73,12 @@ fn word() -> impl Strategy<Value = Word> {
         })
 }
 
-fn plan() -> impl Strategy<Value = Plan> {
-    (vec("#[ -~é]{0,20}", 0..4), vec(word(), 1..8), 0..3_usize).prop_map(|(comments, words, leading)| Plan {
-        comments,
-        words,
-        leading,
-    })
+fn any_plan() -> impl Strategy<Value = Plan> {
+    (vec("#[ -~é]{0,20}", 0..4), vec(any_word(), 1..8), 0..3_usize)
+        .prop_map(|(comments, words, leading)| Plan { comments, words, leading })
 }
 
-fn written(plans: &[Plan]) -> String {
+fn write_plans(plans: &[Plan]) -> String {
     let mut writer = Writer::new(Vec::new());
     for plan in plans {
         for comment in &plan.comments {
@@ -100,7 +104,7 @@ fn written(plans: &[Plan]) -> String {
                 until = (number + more).min(plan.words.len());
                 row(blank(&format!("{number}-{until}"), "whole", "_"));
             }
-            row(columns(word, number));
+            row(word_columns(word, number));
             for minor in 1..=word.empties {
                 let (id, deps) = empty(number, minor);
                 row(blank(&id, "n", deps));
@@ -111,18 +115,18 @@ fn written(plans: &[Plan]) -> String {
     String::from_utf8(writer.into_inner()).expect("UTF-8")
 }
 
-fn head(word: &Word, number: usize) -> usize {
+fn head_of_word(word: &Word, number: usize) -> usize {
     if number == 1 { 0 } else { 1 + word.head.index(number - 1) }
 }
 
-fn columns(word: &Word, number: usize) -> [String; 10] {
+fn word_columns(word: &Word, number: usize) -> [String; 10] {
     let or_blank = |items: Vec<String>| if items.is_empty() { "_".to_owned() } else { items.join("|") };
     let feats = word.feats.iter().map(|(name, values)| format!("{name}={}", values.join(","))).collect();
     let misc = word.misc.iter().map(|(key, value)| match value {
         Some(value) => format!("{key}={value}"),
         None => key.clone(),
     });
-    let head = head(word, number);
+    let head = head_of_word(word, number);
     let deps = format!("{head}:{}", if head == 0 { "root" } else { "dep:é_ß" });
     [
         number.to_string(),
@@ -142,7 +146,7 @@ fn assert_row(row: &TokenRow<'_>, word: &Word, number: usize) {
     assert_eq!(row.key(), Some(Id::Word(number as u32)));
     assert_eq!(row.form(), word.form);
     assert_eq!(row.upos_tag(), Ok(Some(word.upos)));
-    assert_eq!(row.governor(), Ok(Some(head(word, number) as u32)));
+    assert_eq!(row.governor(), Ok(Some(head_of_word(word, number) as u32)));
     let feats: Vec<_> = row.features().map(|feature| feature.expect("well formed")).collect();
     assert_eq!(feats.len(), word.feats.len());
     for (found, (name, values)) in feats.iter().zip(&word.feats) {
@@ -152,7 +156,7 @@ fn assert_row(row: &TokenRow<'_>, word: &Word, number: usize) {
         assert_eq!(found.layer().is_some(), name.contains('['));
     }
     let deps: Vec<_> = row.dependencies().map(|dependency| dependency.expect("well formed")).collect();
-    assert_eq!((deps.len(), deps[0].head), (1, Id::Word(head(word, number) as u32)));
+    assert_eq!((deps.len(), deps[0].head), (1, Id::Word(head_of_word(word, number) as u32)));
     let misc: Vec<_> = row.annotations().map(|it| (it.key.to_owned(), it.value.map(str::to_owned))).collect();
     assert_eq!(misc, word.misc);
 }
@@ -171,8 +175,8 @@ fn a_column_takes_one_value_per_word() {
 
 proptest! {
     #[test]
-    fn generated_sentences_are_read(plans in vec(plan(), 0..4)) {
-        let text = written(&plans);
+    fn generated_sentences_are_read(plans in vec(any_plan(), 0..4)) {
+        let text = write_plans(&plans);
         let checks = Checks { typed: true, ..Checks::default() };
         let read: Result<Vec<Sentence<'_>>, _> = read_strict(text.as_bytes(), checks).collect();
         let read = read.unwrap_or_else(|fault| panic!("{}\n{text}", fault.at("built")));
@@ -191,8 +195,8 @@ proptest! {
     }
 
     #[test]
-    fn one_changed_column_changes_nothing_else(plans in vec(plan(), 1..3), tag in "[A-Z]{0,9}", at in 1..10_usize) {
-        let text = written(&plans);
+    fn one_changed_column_changes_nothing_else(plans in vec(any_plan(), 1..3), tag in "[A-Z]{0,9}", at in 1..10_usize) {
+        let text = write_plans(&plans);
         let column = Column::ALL[at];
         let mut writer = Writer::new(Vec::new());
         for sentence in read_lenient(text.as_bytes(), Checks::default()) {
@@ -228,9 +232,9 @@ proptest! {
 
     #[test]
     fn replacing_columns_changes_no_other(
-        plans in vec(plan(), 1..3), seed in "[A-Z]{1,5}", first in 1..9_usize, returns in any::<bool>(),
+        plans in vec(any_plan(), 1..3), seed in "[A-Z]{1,5}", first in 1..9_usize, returns in any::<bool>(),
     ) {
-        let text = written(&plans);
+        let text = write_plans(&plans);
         let text = if returns { text.replace('\n', "\r\n") } else { text };
         let (one, other) = (Column::ALL[first], Column::ALL[first + 1]);
         let mut writer = Writer::new(Vec::new());
@@ -345,8 +349,8 @@ proptest! {
     }
 
     #[test]
-    fn a_replacement_character_anywhere_is_a_warning(plans in vec(plan(), 1..3), at in any::<prop::sample::Index>()) {
-        let text = written(&plans);
+    fn a_replacement_character_anywhere_is_a_warning(plans in vec(any_plan(), 1..3), at in any::<prop::sample::Index>()) {
+        let text = write_plans(&plans);
         let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
         let at = places[at.index(places.len())];
         let damaged = format!("{}\u{fffd}{}", &text[..at], &text[at..]);
@@ -379,8 +383,8 @@ proptest! {
     }
 
     #[test]
-    fn following_the_advice_at_the_end_mends_the_text(plans in vec(plan(), 1..3), cut in 1..=2_usize) {
-        let text = written(&plans);
+    fn following_the_advice_at_the_end_mends_the_text(plans in vec(any_plan(), 1..3), cut in 1..=2_usize) {
+        let text = write_plans(&plans);
         let cut = text[..text.len() - cut].to_owned();
         let fault = read_strict(cut.as_bytes(), Checks::default()).find_map(Result::err).unwrap();
         let FaultKind::NoFinalBlankLine { missing } = fault.kind else { panic!("{fault}") };

@@ -106,7 +106,7 @@ fn normalise_gaps(text: &str) -> String {
     text.split(is_gap).filter(|run| !run.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-fn written(line: &str, split: TextSplit) -> String {
+fn write_line(line: &str, split: TextSplit) -> String {
     let mut out = Vec::new();
     for part in TextLine::new(line.to_owned(), 3, split) {
         part.write(&mut out, |_, _| vec![(Column::Upos, "X")]).expect("written");
@@ -146,9 +146,9 @@ proptest! {
         let line: String = characters.into_iter().collect();
         let sentences = if by_lines { SentenceSplit::Lines } else { SentenceSplit::Unicode };
         let words = if by_spaces { WordSplit::Spaces } else { WordSplit::Unicode };
-        let whole = written(&line, TextSplit { sentences, words, part: 1000, context });
+        let whole = write_line(&line, TextSplit { sentences, words, part: 1000, context });
         prop_assert_eq!(read_back(&whole)?, normalise_gaps(&line), "{:?}", line);
-        prop_assert_eq!(written(&line, TextSplit { sentences, words, part, context }), whole);
+        prop_assert_eq!(write_line(&line, TextSplit { sentences, words, part, context }), whole);
     }
 }
 
@@ -160,7 +160,7 @@ fn every_character_passes_after_a_gap() {
     let mut count = 0;
     for c in ('\0'..=char::MAX).filter(|c| *c != '\n') {
         let line = format!("ice {c}melts. {c}Snow {c} falls {c}");
-        assert_eq!(read_back(&written(&line, split)).expect("passes"), normalise_gaps(&line), "{c:?}");
+        assert_eq!(read_back(&write_line(&line, split)).expect("passes"), normalise_gaps(&line), "{c:?}");
         count += 1;
     }
     assert_eq!(count, 0x11_0000 - 0x800 - 1);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use frostline_checkpoint::{Checkpoint, CheckpointError, Rule, Side, Weights as _, compare};
+use frostline_checkpoint::{Checkpoint, CheckpointError, ComparedSide, FreezeRule, Weights as _, compare};
 use frostline_freeze::Policy;
 use pyo3::prelude::*;
 
@@ -19,14 +19,14 @@ pub fn compare_checkpoints(
     frozen: Vec<String>,
 ) -> PyResult<(String, String)> {
     let rule = match policy.map(Policy::parse).transpose() {
-        Ok(Some(policy)) => Rule::Policy(policy),
-        Ok(None) if frozen.is_empty() => Rule::Nothing,
-        Ok(None) => Rule::Patterns(frozen),
+        Ok(Some(policy)) => FreezeRule::Policy(policy),
+        Ok(None) if frozen.is_empty() => FreezeRule::Nothing,
+        Ok(None) => FreezeRule::Patterns(frozen),
         Err(error) => return Err(raise_text(py, "PolicyError", None, &error.to_string())),
     };
     let found = py.detach(|| {
         let (before, after) = (Checkpoint::open(&before)?, Checkpoint::open(&after)?);
-        compare(Side::from(&before), Side::from(&after), &rule)
+        compare(ComparedSide::from(&before), ComparedSide::from(&after), &rule)
     });
     let found = found.map_err(|error| raise_checkpoint(py, &error))?;
     let json = serde_json::to_string(&found).map_err(|error| {

@@ -13,159 +13,164 @@
 
 use frostline_freeze::FreezeSchedule;
 
-use crate::{PlanError, Settings};
+use crate::{PlanError, Settings, TaskSettings};
+
+/// A setting with its value, whether the value is in range, and the range in words.
+pub(crate) type RangeRule = (&'static str, f64, bool, &'static str);
+
+/// Returns an error about the first setting that is out of its range.
+pub(crate) fn check_ranges(rules: impl IntoIterator<Item = RangeRule>) -> Result<(), PlanError> {
+    match rules.into_iter().find(|(_, _, is_in_range, _)| !is_in_range) {
+        None => Ok(()),
+        Some((path, value, _, range)) => {
+            Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() })
+        }
+    }
+}
+
+fn below_2_to_63(path: &'static str, value: u64) -> RangeRule {
+    (path, value as f64, i64::try_from(value).is_ok(), "below 2^63")
+}
+
+fn at_least_one(path: &'static str, value: f64) -> RangeRule {
+    (path, value, value >= 1.0 && value.is_finite(), "at least 1")
+}
+
+fn above_zero(path: &'static str, value: f64) -> RangeRule {
+    (path, value, value > 0.0 && value.is_finite(), "above 0")
+}
+
+fn zero_or_more(path: &'static str, value: f64) -> RangeRule {
+    (path, value, (0.0..f64::INFINITY).contains(&value), "0 or more")
+}
+
+fn below_one(path: &'static str, value: f64) -> RangeRule {
+    (path, value, (0.0..1.0).contains(&value), "in [0, 1)")
+}
+
+fn above_zero_to_one(path: &'static str, value: f64) -> RangeRule {
+    (path, value, value > 0.0 && value <= 1.0, "in (0, 1]")
+}
 
 impl Settings {
-    /// Checks the ranges that types cannot express.
+    /// Checks the ranges that types cannot express, and that the parts fit together.
     ///
     /// # Errors
     /// Names the first setting out of range, its value and the range.
     pub fn check(&self) -> Result<(), PlanError> {
-        let o = &self.optimizer;
-        let t = &self.train;
-        let whole = self.data.first == 0 && self.data.fraction >= 1.0;
-        let large = |number: usize| i64::try_from(number).is_err();
-        let d = &self.data;
-        let share = |share: f64, cut: f64| share > 0.0 && share <= 1.0 && (share == 1.0 || cut == 0.0);
-        let rules: [(&str, f64, bool, &str); 27] = [
+        let data_and_training = self.data_rules().into_iter().chain(self.training_rules());
+        let rules = data_and_training.chain(self.share_rules()).chain(self.optimizer_rules());
+        check_ranges(rules.chain(self.evaluation_rules()))?;
+        self.check_tuning()?;
+        self.check_policy()?;
+        self.check_tasks()
+    }
+
+    fn data_rules(&self) -> [RangeRule; 8] {
+        let data = &self.data;
+        let takes_all = data.first == 0 && data.fraction >= 1.0;
+        let from_dev = data.train_from_dev;
+        [
             ("seed", self.seed as f64, i64::try_from(self.seed).is_ok(), "below 2^63, as TOML's numbers are"),
-            ("data.first", self.data.first as f64, !large(self.data.first), "below 2^63"),
-            ("data.draw", self.data.draw as f64, i64::try_from(self.data.draw).is_ok(), "below 2^63"),
-            (
-                "train.temperature",
-                t.temperature,
-                t.temperature >= 1.0 && t.temperature.is_finite(),
-                "at least 1",
-            ),
+            below_2_to_63("data.first", data.first as u64),
+            below_2_to_63("data.draw", data.draw),
+            at_least_one("train.temperature", self.train.temperature),
             (
                 "data.sample",
-                self.data.sample as f64,
-                self.data.sample == 0 || whole,
+                data.sample as f64,
+                data.sample == 0 || takes_all,
                 "0 if `data.first` or `data.fraction` chooses the train sentences",
             ),
-            ("data.cut_test", self.data.cut_test, (0.0..1.0).contains(&self.data.cut_test), "in [0, 1)"),
-            ("data.cut_dev", self.data.cut_dev, (0.0..1.0).contains(&self.data.cut_dev), "in [0, 1)"),
-            (
-                "data.train_from_dev",
-                self.data.train_from_dev,
-                self.data.train_from_dev > 0.0 && self.data.train_from_dev < 1.0,
-                "in (0, 1)",
-            ),
-            (
-                "train.batch",
-                self.train.batch as f64,
-                (1..=1 << 16).contains(&self.train.batch),
-                "from 1 to 65536",
-            ),
+            below_one("data.cut_test", data.cut_test),
+            below_one("data.cut_dev", data.cut_dev),
+            ("data.train_from_dev", from_dev, from_dev > 0.0 && from_dev < 1.0, "in (0, 1)"),
+        ]
+    }
+
+    fn training_rules(&self) -> [RangeRule; 4] {
+        let (train, max_length) = (&self.train, self.data.max_length);
+        [
+            ("train.batch", train.batch as f64, (1..=1 << 16).contains(&train.batch), "from 1 to 65536"),
             (
                 "train.accumulate",
-                self.train.accumulate as f64,
-                (1..=self.train.batch.max(1)).contains(&self.train.accumulate),
+                train.accumulate as f64,
+                (1..=train.batch.max(1)).contains(&train.accumulate),
                 "from 1 to train.batch",
             ),
-            ("train.log_every", self.train.log_every as f64, self.train.log_every >= 1, "at least 1"),
-            (
-                "data.max_length",
-                self.data.max_length as f64,
-                (3..=1 << 20).contains(&self.data.max_length),
-                "from 3 to 1048576",
-            ),
-            (
-                "data.fraction",
-                self.data.fraction,
-                self.data.fraction > 0.0 && self.data.fraction <= 1.0,
-                "in (0, 1]",
-            ),
+            at_least_one("train.log_every", train.log_every as f64),
+            ("data.max_length", max_length as f64, (3..=1 << 20).contains(&max_length), "from 3 to 1048576"),
+        ]
+    }
+
+    fn share_rules(&self) -> [RangeRule; 3] {
+        let data = &self.data;
+        let fits_cut = |share: f64, cut: f64| share > 0.0 && share <= 1.0 && (share == 1.0 || cut == 0.0);
+        [
+            above_zero_to_one("data.fraction", data.fraction),
             (
                 "data.dev_fraction",
-                d.dev_fraction,
-                share(d.dev_fraction, d.cut_dev),
+                data.dev_fraction,
+                fits_cut(data.dev_fraction, data.cut_dev),
                 "in (0, 1], and 1 if `data.cut_dev` cuts dev from train: lower `data.cut_dev` instead",
             ),
             (
                 "data.test_fraction",
-                d.test_fraction,
-                share(d.test_fraction, d.cut_test),
+                data.test_fraction,
+                fits_cut(data.test_fraction, data.cut_test),
                 "in (0, 1], and 1 if `data.cut_test` cuts test from train: lower `data.cut_test` instead",
             ),
-            ("optimizer.lr", o.lr, o.lr > 0.0 && o.lr.is_finite(), "above 0"),
-            ("optimizer.beta1", o.beta1, (0.0..1.0).contains(&o.beta1), "in [0, 1)"),
-            ("optimizer.beta2", o.beta2, (0.0..1.0).contains(&o.beta2), "in [0, 1)"),
-            ("optimizer.eps", o.eps, o.eps > 0.0 && o.eps.is_finite(), "above 0"),
-            (
-                "optimizer.weight_decay",
-                o.weight_decay,
-                (0.0..f64::INFINITY).contains(&o.weight_decay),
-                "0 or more",
-            ),
-            (
-                "optimizer.layer_decay",
-                o.layer_decay,
-                o.layer_decay > 0.0 && o.layer_decay <= 1.0,
-                "in (0, 1]",
-            ),
-            ("optimizer.clip_norm", o.clip_norm, (0.0..f64::INFINITY).contains(&o.clip_norm), "0 or more"),
-            (
-                "schedule.warmup",
-                self.schedule.warmup,
-                (0.0..1.0).contains(&self.schedule.warmup),
-                "in [0, 1)",
-            ),
-            ("dropout.head", self.dropout.head, (0.0..1.0).contains(&self.dropout.head), "in [0, 1)"),
-            (
-                "eval.batch_tokens",
-                self.eval.batch_tokens as f64,
-                (1..=1 << 24).contains(&self.eval.batch_tokens),
-                "from 1 to 16777216",
-            ),
-            (
-                "eval.every_steps",
-                self.eval.every_steps as f64,
-                i64::try_from(self.eval.every_steps).is_ok(),
-                "below 2^63",
-            ),
-            (
-                "optimizer.lr times weight_decay",
-                o.lr * o.weight_decay,
-                o.lr * o.weight_decay < 1.0,
-                "below 1",
-            ),
-        ];
-        match rules.into_iter().find(|rule| !rule.2) {
-            None => self.check_tuning().and_then(|()| self.check_policy()).and_then(|()| self.check_tasks()),
-            Some((path, value, _, range)) => {
-                Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() })
-            }
-        }
+        ]
     }
 
-    /// Whether the settings of this file are in their ranges.
-    pub(crate) fn check_tuning(&self) -> Result<(), PlanError> {
-        let (lora, adaptive) = (&self.lora, &self.adaptive);
-        let rules = [
-            ("lora.rank", lora.rank as f64, (1..=1 << 14).contains(&lora.rank), "from 1 to 16384"),
-            ("lora.alpha", lora.alpha, lora.alpha > 0.0 && lora.alpha.is_finite(), "above 0"),
+    fn optimizer_rules(&self) -> [RangeRule; 7] {
+        let optimizer = &self.optimizer;
+        [
+            above_zero("optimizer.lr", optimizer.lr),
+            below_one("optimizer.beta1", optimizer.beta1),
+            below_one("optimizer.beta2", optimizer.beta2),
+            above_zero("optimizer.eps", optimizer.eps),
+            zero_or_more("optimizer.weight_decay", optimizer.weight_decay),
+            above_zero_to_one("optimizer.layer_decay", optimizer.layer_decay),
+            zero_or_more("optimizer.clip_norm", optimizer.clip_norm),
+        ]
+    }
+
+    fn evaluation_rules(&self) -> [RangeRule; 5] {
+        let batch_tokens = self.eval.batch_tokens;
+        let decay_of_step = self.optimizer.lr * self.optimizer.weight_decay;
+        [
+            below_one("schedule.warmup", self.schedule.warmup),
+            below_one("dropout.head", self.dropout.head),
             (
-                "adapters.size",
-                self.adapters.size as f64,
-                (1..=1 << 16).contains(&self.adapters.size),
-                "from 1 to 65536",
+                "eval.batch_tokens",
+                batch_tokens as f64,
+                (1..=1 << 24).contains(&batch_tokens),
+                "from 1 to 16777216",
             ),
-            ("adaptive.every", adaptive.every as f64, adaptive.every >= 1, "at least 1"),
+            below_2_to_63("eval.every_steps", self.eval.every_steps),
+            ("optimizer.lr times weight_decay", decay_of_step, decay_of_step < 1.0, "below 1"),
+        ]
+    }
+
+    /// Checks the settings of LoRA, adapters and adaptive freezing.
+    pub(crate) fn check_tuning(&self) -> Result<(), PlanError> {
+        let (lora, adaptive, size) = (&self.lora, &self.adaptive, self.adapters.size);
+        check_ranges([
+            ("lora.rank", lora.rank as f64, (1..=1 << 14).contains(&lora.rank), "from 1 to 16384"),
+            above_zero("lora.alpha", lora.alpha),
+            ("adapters.size", size as f64, (1..=1 << 16).contains(&size), "from 1 to 65536"),
+            at_least_one("adaptive.every", adaptive.every as f64),
             (
                 "adaptive.percentile",
                 adaptive.percentile,
                 (0.0..=100.0).contains(&adaptive.percentile),
                 "from 0 to 100",
             ),
-        ];
-        if let Some((path, value, _, range)) = rules.into_iter().find(|rule| !rule.2) {
-            return Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() });
-        }
+        ])?;
         lora.layers().map(|_| ())
     }
 
-    /// Whether the other settings fit the policy.
+    /// Checks that the other settings fit the policy.
     pub(crate) fn check_policy(&self) -> Result<(), PlanError> {
         let Self { policy, unfreeze, save, .. } = self;
         let fail = |reason| Err(PlanError::Policy { policy: policy.as_str().into(), reason });
@@ -185,53 +190,52 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether tasks, heads and the headline fit together.
+    /// Checks that tasks, heads and the headline fit together.
     fn check_tasks(&self) -> Result<(), PlanError> {
-        let fail = |task: &str, reason: String| Err(PlanError::Task { task: task.into(), reason });
         for (name, task) in &self.tasks {
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-            if name.is_empty() || !name.chars().all(plain) {
-                return fail(name, "a name has letters, digits, `-` and `_`".into());
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            if name.is_empty() || !name.chars().all(is_plain) {
+                return Err(task_error(name, "a name has letters, digits, `-` and `_`"));
             }
-            if let Some(reason) = task.task_fault() {
-                return fail(name, reason);
-            }
-            if task.shares.is_empty() {
-                continue;
-            }
-            match self.tasks.get(task.shares.as_str()).filter(|_| *name != *task.shares) {
-                None => {
-                    return fail(
-                        name,
-                        format!("it shares the head of `{}`, which is not another task", task.shares),
-                    );
-                }
-                Some(other) if !other.shares.is_empty() => {
-                    return fail(name, format!("`{}` has no head of its own to share", task.shares));
-                }
-                Some(other) if other.unit() != task.unit() => {
-                    return fail(
-                        name,
-                        format!("it labels other units than `{}`, whose head it shares", task.shares),
-                    );
-                }
-                Some(_) => {}
+            if let Some(reason) = task.task_fault().or_else(|| self.shared_head_fault(name, task)) {
+                return Err(task_error(name, reason));
             }
         }
         let headline = self.headline();
         if !self.tasks.contains_key(headline) {
             let there: Vec<&str> = self.tasks.keys().map(|name| name.as_str()).collect();
             let known = if there.is_empty() { "none".into() } else { there.join(", ") };
-            return fail(headline, format!("it is the headline (`eval.task`), but the tasks are: {known}"));
+            let reason = format!("it is the headline (`eval.task`), but the tasks are: {known}");
+            return Err(task_error(headline, reason));
         }
         if self.train.epochs > 0 && self.tasks.values().all(|task| task.weight == 0.0) {
-            return fail(
-                headline,
-                "every task has weight 0, so nothing would be trained; set train.epochs = 0".into(),
-            );
+            let reason = "every task has weight 0, so nothing would be trained; set train.epochs = 0";
+            return Err(task_error(headline, reason));
         }
         Ok(())
     }
+
+    /// Returns the reason why a task cannot share the head that it names, if there is one.
+    fn shared_head_fault(&self, name: &str, task: &TaskSettings) -> Option<String> {
+        let shared = task.shares.as_str();
+        if shared.is_empty() {
+            return None;
+        }
+        match self.tasks.get(shared).filter(|_| name != shared) {
+            None => Some(format!("it shares the head of `{shared}`, which is not another task")),
+            Some(other) if !other.shares.is_empty() => {
+                Some(format!("`{shared}` has no head of its own to share"))
+            }
+            Some(other) if other.unit() != task.unit() => {
+                Some(format!("it labels other units than `{shared}`, whose head it shares"))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+fn task_error(task: &str, reason: impl Into<String>) -> PlanError {
+    PlanError::Task { task: task.into(), reason: reason.into() }
 }
 
 #[cfg(test)]

@@ -255,19 +255,19 @@ mod tests {
     use super::*;
     use crate::{End, Plan};
 
-    fn parse(claims: &str) -> Result<Plan, PlanError> {
+    fn parse_claims(claims: &str) -> Result<Plan, PlanError> {
         let plan = "schema = 4\nname = 'x'\ntreebanks = { en = 'UD_English-EWT' }\n\
                     [grid]\npolicy = ['none', 'first-1', 'last-1', 'first-2', 'last-2']\n";
         Plan::parse(&format!("{plan}{claims}"), "x.toml")
     }
 
     fn plan_with_test(test: &str) -> Result<Plan, PlanError> {
-        parse(&format!("[[claims]]\nsays = 'It is so.'\ntests = [{{ {test} }}]"))
+        parse_claims(&format!("[[claims]]\nsays = 'It is so.'\ntests = [{{ {test} }}]"))
     }
 
     #[test]
     fn every_kind_of_claim_can_be_written() {
-        let plan = parse(
+        let plan = parse_claims(
             "[[claims]]\nsays = 'The last blocks matter more.'\nonly.lang = 'en'\nonly.'optimizer.lr' = [5e-5, 1e-4]\n\
              tests = [{ less = { a = ['last-1', 'last-2'], b = ['first-1', 'first-2'], measure = 'test' } }]\n\
              [[claims]]\nsays = 'Either is enough.'\nneeds = 'any'\n\
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_drift_over_stages_with_a_fault_leaves_the_word_to_the_fault() {
-        let plan = parse(
+        let plan = parse_claims(
             "[[settings.stages]]\nname = 'one'\n[[settings.stages]]\nname = 'two'\ntrain.epoch = 3\n\
              [[claims]]\nsays = 'It forgets.'\n\
              tests = [{ drift = { task = 'upos', stage = 'two', a = ['first-1'], b = ['none'] } }]",
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_plan_needs_no_claims() {
-        assert_eq!(parse("").expect("a plan").claims, []);
+        assert_eq!(parse_claims("").expect("a plan").claims, []);
     }
 
     #[test]
@@ -365,19 +365,19 @@ mod tests {
             let error = plan_with_test(written).expect_err(written).to_string();
             assert!(error.contains(expected), "{written}: {error}");
         }
-        let error = parse("[[claims]]\nsays = ' '\ntests = []").expect_err("no sentence").to_string();
+        let error = parse_claims("[[claims]]\nsays = ' '\ntests = []").expect_err("no sentence").to_string();
         assert!(error.contains("claim 1") && error.contains("has no sentence"), "{error}");
-        let error = parse(
+        let error = parse_claims(
             "[[claims]]\nsays = 'x'\nuntestable = 'no head'\ntests = [{ converged = { epoch = 1, within = 1 } }]",
         );
         let error = error.expect_err("a reason and a test").to_string();
         assert!(error.contains("`untestable` and has tests"), "{error}");
-        assert!(parse("[[claims]]\nsays = 'x'\nuntestable = 'no head'").is_ok());
-        let error = parse("[[claims]]\nsays = 'x'\ntests = []").expect_err("no test").to_string();
+        assert!(parse_claims("[[claims]]\nsays = 'x'\nuntestable = 'no head'").is_ok());
+        let error = parse_claims("[[claims]]\nsays = 'x'\ntests = []").expect_err("no test").to_string();
         assert!(error.contains("at least one in `tests`"), "{error}");
         let only =
             "[[claims]]\nsays = 'x'\nonly.seeds = 1\ntests = [{ less = { a = ['last-1'], b = ['none'] } }]";
-        let error = parse(only).expect_err("no such setting").to_string();
+        let error = parse_claims(only).expect_err("no such setting").to_string();
         assert!(error.contains("there is no setting `seeds`"), "{error}");
     }
 
@@ -405,7 +405,7 @@ mod tests {
         let stages = "[[settings.stages]]\nname = 'head'\n[[settings.stages]]\nname = 'full'\n";
         let claim = |from: &str, to: &str| {
             let test = format!("{{ more-of = {{ axis = 'stage', from = {from}, to = {to} }} }}");
-            parse(&format!("[[claims]]\nsays = 'x'\ntests = [{test}]\n{stages}"))
+            parse_claims(&format!("[[claims]]\nsays = 'x'\ntests = [{test}]\n{stages}"))
         };
         assert!(claim("'head'", "'full'").is_ok());
         let cases = [
@@ -425,12 +425,12 @@ mod tests {
         let drift = |stage: &str| {
             let test =
                 format!("{{ drift = {{ task = 'upos', stage = '{stage}', a = ['last-1'], b = ['none'] }} }}");
-            parse(&format!("[[claims]]\nsays = 'x'\ntests = [{test}]\n{stages}"))
+            parse_claims(&format!("[[claims]]\nsays = 'x'\ntests = [{test}]\n{stages}"))
         };
         assert!(drift("b").is_ok() && drift("").is_ok());
         let along = |keys: &str| {
             let test = format!("{{ drift = {{ task = 'upos', {keys} }} }}");
-            parse(&format!("[[claims]]\nsays = 'x'\ntests = [{test}]\n{stages}"))
+            parse_claims(&format!("[[claims]]\nsays = 'x'\ntests = [{test}]\n{stages}"))
         };
         let gradual = "along = { axis = 'unfreeze.every', from = 0, to = 1, policies = ['none'] }";
         assert!(along(gradual).is_ok());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::RangeRule;
 use crate::{FileName, Policy, Record, Settings};
 
 /// `[search]` of a plan: a short search for learning rates before the cells that are compared.
@@ -57,7 +58,7 @@ impl SearchSettings {
     }
 
     /// Returns each setting with its value, whether it is in range, and the range in words.
-    pub(crate) fn range_rules(&self) -> [(&'static str, f64, bool, &'static str); 6] {
+    pub(crate) fn range_rules(&self) -> [RangeRule; 6] {
         let Self { rates, more, rungs, sentences, cut, seed, .. } = *self;
         let is_below = |number: u64| i64::try_from(number).is_ok();
         [
@@ -134,7 +135,7 @@ pub enum Edge {
 pub struct Rung {
     /// The most train sentences that its cells learned from.
     pub sentences: u64,
-    /// Rising.
+    /// The rates that were tried, from the lowest.
     pub trials: Vec<RateTrial>,
 }
 
@@ -157,7 +158,7 @@ impl FoundRate {
     pub fn is_of(&self, settings: &Settings) -> bool {
         settings.policy == self.policy
             && self.langs.contains(&settings.lang)
-            && self.axes.iter().all(|(path, value)| settings.get(path).as_ref() == Some(value))
+            && settings.has_values(&self.axes)
     }
 
     /// Returns the score of the chosen rate in the last rung.

@@ -311,7 +311,7 @@ mod tests {
     use super::*;
     use crate::Inputs;
 
-    fn groups(grid: &str) -> Vec<Vec<(String, usize)>> {
+    fn cell_groups(grid: &str) -> Vec<Vec<(String, usize)>> {
         let text = format!(
             "schema = 4\nname = 'x'\n[treebanks]\nen = 'EN'\n[grid]\npolicy = ['none', 'first-2', 'none+lora']\n{grid}"
         );
@@ -336,7 +336,7 @@ mod tests {
     fn a_rank_of_its_own_leaves_a_policy_among_those_that_are_timed_together() {
         let group =
             |none, lora| vec![("none".into(), none), ("first-2".into(), none), ("none+lora".into(), lora)];
-        assert_eq!(groups("[policies.'none+lora']\nlora.rank = 16"), [group(8, 16)]);
-        assert_eq!(groups("'lora.rank' = [4, 16]"), [group(4, 4), group(16, 16)]);
+        assert_eq!(cell_groups("[policies.'none+lora']\nlora.rank = 16"), [group(8, 16)]);
+        assert_eq!(cell_groups("'lora.rank' = [4, 16]"), [group(4, 4), group(16, 16)]);
     }
 }

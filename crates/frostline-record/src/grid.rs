@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use frostline_freeze::Policy;
 
-use crate::limits::MOST_CELLS;
-use crate::own::Own;
+use crate::own_settings::Own;
+use crate::plan_limits::MOST_CELLS;
 use crate::{FileName, FoundRate, Plan, PlanError, Settings};
 
 /// The settings of a plan's cells, in the order in which they run: seeds outermost and policies innermost, so
@@ -337,7 +337,7 @@ fn value_key(value: &toml::Value) -> String {
 mod tests {
     use super::*;
 
-    fn plan(grid: &str) -> Plan {
+    fn parse_plan(grid: &str) -> Plan {
         let text = format!("schema = 4\nname = 'x'\n[treebanks]\nen = 'EN'\npcm = 'PCM'\n[grid]\n{grid}");
         Plan::parse(&text, "x.toml").expect("a plan")
     }
@@ -361,8 +361,9 @@ mod tests {
 
     #[test]
     fn seeds_are_outermost_and_policies_innermost() {
-        let plan =
-            plan("policy=['none', 'all']\nlang=['en', 'pcm']\nseed=[1, 2]\n'optimizer.lr'=[1e-5, 2e-5]");
+        let plan = parse_plan(
+            "policy=['none', 'all']\nlang=['en', 'pcm']\nseed=[1, 2]\n'optimizer.lr'=[1e-5, 2e-5]",
+        );
         let cells = plan.expand().expect("cells");
         let shown = |s: &Settings| format!("{} {} {:e} {}", s.seed, s.lang, s.optimizer.lr, s.policy);
         let shown: Vec<String> = cells.iter().map(shown).collect();
@@ -380,11 +381,11 @@ mod tests {
         let seeds = |count: usize| format!("seed={:?}", (0..count).collect::<Vec<_>>());
         let lrs: Vec<String> = (1..=1001).map(|n| format!("{n}e-9")).collect();
         let lrs = format!("'optimizer.lr'=[{}]", lrs.join(","));
-        assert_eq!(plan(&seeds(MOST_CELLS)).cells().expect("cells").len(), MOST_CELLS);
+        assert_eq!(parse_plan(&seeds(MOST_CELLS)).cells().expect("cells").len(), MOST_CELLS);
         let errors = [
-            plan(&seeds(MOST_CELLS + 1)).cells(),
-            plan(&format!("{}\n{lrs}", seeds(100))).cells(),
-            plan(&format!("{}\n{lrs}\n{}", seeds(1000), lrs.replace("lr", "eps"))).cells(),
+            parse_plan(&seeds(MOST_CELLS + 1)).cells(),
+            parse_plan(&format!("{}\n{lrs}", seeds(100))).cells(),
+            parse_plan(&format!("{}\n{lrs}\n{}", seeds(1000), lrs.replace("lr", "eps"))).cells(),
         ];
         let errors = errors.map(|grid| grid.expect_err("too many").to_string());
         insta::assert_snapshot!(errors.join("\n"));
@@ -394,7 +395,7 @@ mod tests {
     fn faults_of_axes_are_named() {
         let errors =
             ["seed=[]", "seed=[1, 2, 1]", "seed=[-1]", "seed=['x']", "lang=['../en']", "lang=['de']"]
-                .map(|grid| plan(grid).cells().expect_err(grid).to_string());
+                .map(|grid| parse_plan(grid).cells().expect_err(grid).to_string());
         insta::assert_snapshot!(errors.join("\n"));
     }
 }

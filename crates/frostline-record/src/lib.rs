@@ -3,24 +3,22 @@
 
 mod baseline;
 mod cell;
+mod cell_files;
 mod check;
 mod claim;
 mod claim_check;
-mod effect;
 mod error;
 mod event;
-mod explain;
 mod facts;
-mod files;
 mod find_lr;
 mod folder;
 mod grid;
-mod limits;
-mod load;
+mod machine_load;
 mod name;
-mod own;
+mod own_settings;
 mod paths;
 mod plan;
+mod plan_limits;
 mod published;
 mod record;
 mod record_check;
@@ -37,27 +35,29 @@ mod stage;
 mod suggest;
 mod task;
 mod times;
+mod toml_errors;
 mod track;
 mod tuning;
-mod twins;
+mod twin_cells;
+mod unread_settings;
 mod weights;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
 pub use cell::{Cell, Input, Inputs, sha256};
+pub use cell_files::prediction_file;
 pub use claim::{
     Along, Claim, ClaimTest, Compared, Comparisons, Converged, Drift, End, Measure, MoreOf, Needs,
 };
 pub use error::PlanError;
 pub use event::{Event, Loaded, PrefixEvent, Sample, StageParameters, StepEvent};
 pub use facts::{CellFacts, EncoderFacts, Forecast, Forms, InParts, Overlap, Spelled, SplitFacts, TaskFacts};
-pub use files::prediction_file;
 pub use find_lr::{DIVERGED, Edge, FindLr, FoundRate, RateSearch, RateTrial, Rung, ScoredOn, SearchSettings};
 pub use folder::{CHECKPOINTS, FolderError, Sweep, read_record, remove_checkpoints};
 pub use grid::Grid;
-pub use limits::{MOST_CELLS, MOST_JOBS};
-pub use load::Load;
+pub use machine_load::Load;
 pub use name::{FileName, NameError};
 pub use plan::{Checkpoints, Margin, Plan, PrefixCache, VerdictRule};
+pub use plan_limits::{MOST_CELLS, MOST_JOBS};
 pub use published::{Places, shortened};
 pub use record::{
     AccountRow, Accounts, Bits, Change, Cost, DevPoint, EpochRow, EpochTiming, FreezeCheck, LossPoint,
@@ -81,7 +81,7 @@ pub use task::{HeadKind, Mixing, TaskSettings, Unit};
 pub use times::{Measurement, PairedTimes, TimedPolicy, TimingJob, TimingSettings};
 pub use track::{Mlflow, TrackSettings};
 pub use tuning::{AdapterSettings, LoraSettings};
-pub use twins::{GridPlace, Reading, Twin, find_twins};
+pub use twin_cells::{GridPlace, Reading, Twin, find_twins};
 
 /// Types of `frostline-freeze` that settings are made of.
 pub use frostline_freeze::{Policy, SettlingRule};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::explain::explain_message;
-use crate::settings::set_in;
+use crate::paths::set_in;
+use crate::toml_errors::explain_message;
 use crate::{
     Claim, FileName, PlanError, SCHEMA, SearchSettings, Settings, Stage, Switch, TimingSettings,
     TrackSettings, claim_check,

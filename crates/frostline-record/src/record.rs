@@ -2,7 +2,7 @@
 //!
 //! # To add a stored quantity
 //!
-//! (a word's probability, say). Measured in `crates/frostline-train/src/evaluate.rs` or its callers, kept in
+//! (such as a word's probability). Measured in `crates/frostline-train/src/evaluate.rs` or its callers, kept in
 //! `WordOutcome` (`crates/frostline-score/src/tally.rs`) or a record's type
 //! (`crates/frostline-record/src/record.rs`), written by `crates/frostline-cell/src/outcome.rs`, read by
 //! `crates/frostline-report/src/study/`, described in `docs/records.md`. If a file's meaning changes, increment

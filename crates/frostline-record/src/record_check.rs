@@ -207,7 +207,7 @@ mod tests {
     const GOOD: &str = include_str!("../../../tests/fuzz/corpus/record/good.json");
 
     /// Reads a record with one value replaced.
-    fn read(pointer: &str, value: Value) -> Result<Option<Record>, String> {
+    fn read_changed(pointer: &str, value: Value) -> Result<Option<Record>, String> {
         let folder = tempfile::tempdir().expect("a folder");
         let mut record: Value = serde_json::from_str(GOOD).expect("JSON");
         *record.pointer_mut(pointer).expect(pointer) = value;
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_record_whose_parts_do_not_fit_is_not_readable() {
-        assert!(read("/error", Value::Null).expect("nothing was changed").is_some());
+        assert!(read_changed("/error", Value::Null).expect("nothing was changed").is_some());
         let faults = [
             ("/cell/id", "08e0".into()),
             ("/cell/settings/train/batch", 0.into()),
@@ -240,7 +240,7 @@ mod tests {
             ("/result/steps", u64::MAX.into()),
             ("/timing/train_ms", 1e300.into()),
         ];
-        let errors = faults.map(|(pointer, value)| read(pointer, value).expect_err(pointer));
+        let errors = faults.map(|(pointer, value)| read_changed(pointer, value).expect_err(pointer));
         insta::assert_snapshot!(errors.join("\n"));
     }
 }

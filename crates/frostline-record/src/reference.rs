@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::explain::explain_message;
 use crate::paths::values_by_path;
+use crate::toml_errors::explain_message;
 use crate::{Plan, PlanError, Settings};
 
 /// The version of a reference file's shape.
@@ -319,7 +319,7 @@ mod tests {
 
     const LEAST: &str = "schema = 1\nname = 'study'\ncitation = 'A title.'\nabout = 'Words.'\n";
 
-    fn error(more: &str) -> String {
+    fn reference_error(more: &str) -> String {
         Reference::parse(&format!("{LEAST}{more}"), "their.toml").expect_err("a fault").to_string()
     }
 
@@ -340,14 +340,16 @@ mod tests {
     #[test]
     fn what_cannot_be_is_named_with_its_place() {
         let en = "[lang.en]\nlabels = 'upos'\n[lang.en.policy.none]\n";
-        let unknown = error(&format!("{en}accuracy = 0.5\n"));
+        let unknown = reference_error(&format!("{en}accuracy = 0.5\n"));
         assert!(unknown.contains("line 8, column 1") && unknown.contains("`dev_accuracy`"), "{unknown}");
         assert_eq!(
-            error(&format!("[settings.train]\nepoch = 2\n{en}")).split("; here").next(),
+            reference_error(&format!("[settings.train]\nepoch = 2\n{en}")).split("; here").next(),
             Some("their.toml, [settings]: there is no setting `train.epoch` (did you mean `train.epochs`?)")
         );
-        assert!(error(&format!("[defined]\nspeed = 'x'\n{en}")).contains("there is no figure `speed`"));
-        assert!(error(&format!("{en}confusion = [[1]]\n")).contains("each of its 0 `labels`"));
+        assert!(
+            reference_error(&format!("[defined]\nspeed = 'x'\n{en}")).contains("there is no figure `speed`")
+        );
+        assert!(reference_error(&format!("{en}confusion = [[1]]\n")).contains("each of its 0 `labels`"));
         let old = LEAST.replace("schema = 1", "schema = 9");
         let found = Reference::parse(&format!("{old}{en}"), "their.toml").expect_err("another schema");
         assert!(found.to_string().contains("schema 9"), "{found}");

@@ -25,7 +25,7 @@ pub enum Request {
     Forecast(ForecastJob),
     /// Measure training steps: [`Answer::Times`].
     Time(TimingJob),
-    /// Take no further request, store where the running cell is after its step, and end.
+    /// Take no further request, store a checkpoint of the running cell after its step, and end.
     Stop,
 }
 
@@ -37,7 +37,7 @@ pub struct Job {
     pub cell: Cell,
     /// The cell's folder, which exists.
     pub folder: String,
-    /// Where outputs of constant prefixes go; nothing where none are to be kept.
+    /// The place of outputs of constant prefixes; missing if none are to be kept.
     pub prefix_cache: Option<PrefixPlace>,
     /// How often the cell writes a checkpoint.
     pub checkpoints: Checkpoints,
@@ -52,7 +52,7 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobClaim {
-    /// Its file.
+    /// The claim's file.
     pub file: String,
     /// The whole text of the file.
     pub text: String,
@@ -79,7 +79,7 @@ impl Job {
     }
 }
 
-/// Where a worker keeps the outputs of constant prefixes.
+/// The place in which a worker keeps the outputs of constant prefixes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrefixPlace {
@@ -99,7 +99,7 @@ pub struct ForecastJob {
     pub threads: usize,
     /// Whether steps are timed if no calibration of this machine is in the cache. Seconds are predicted with a calibration alone.
     pub calibrate: bool,
-    /// Whether constant prefixes are read where they can be.
+    /// Whether constant prefixes are read if possible.
     pub prefix_cache: bool,
 }
 
@@ -131,7 +131,7 @@ pub struct About {
     pub backend: String,
     /// The instruction set that its kernels use on this machine.
     pub isa: String,
-    /// Where its results repeat bit for bit.
+    /// The scope within which its results repeat bit for bit.
     #[serde(default)]
     pub bits: Bits,
     /// The processor or the GPU.

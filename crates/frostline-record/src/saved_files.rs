@@ -52,7 +52,7 @@ impl SavedFiles {
     /// # Errors
     /// If a file cannot be read.
     pub fn of(cell_folder: &Path) -> Result<Self, FileError> {
-        let paths = paths(cell_folder)?;
+        let paths = saved_paths(cell_folder)?;
         let hashed = |path: String| Ok((path.clone(), hash(&cell_folder.join(path))?));
         Ok(Self(paths.into_iter().map(hashed).collect::<Result<_, FileError>>()?))
     }
@@ -97,7 +97,7 @@ impl SavedFiles {
         let read = |path: &&String| {
             Path::new(path).extension().is_some_and(|kind| READ.iter().any(|one| *one == kind))
         };
-        let found = paths(cell_folder)?;
+        let found = saved_paths(cell_folder)?;
         match found.iter().filter(read).find(|path| wanted(path) && !self.0.contains_key(*path)) {
             None => Ok(()),
             Some(path) => Err(differs(path, "is not one of the files that the cell saved; remove it")),
@@ -123,7 +123,7 @@ impl SavedFiles {
 }
 
 /// Returns the saved files in a cell's folder.
-fn paths(cell_folder: &Path) -> Result<Vec<String>, FileError> {
+fn saved_paths(cell_folder: &Path) -> Result<Vec<String>, FileError> {
     let mut paths = Vec::new();
     for name in file_names(cell_folder)? {
         let place = cell_folder.join(&name);

@@ -45,7 +45,7 @@ impl Entities {
     /// Returns the harmonic mean of precision and recall, in [0, 1]; 0 if nothing is right.
     #[must_use]
     pub fn f1(&self) -> f64 {
-        ratio(2 * self.correct, self.gold + self.predicted)
+        ratio_or_zero(2 * self.correct, self.gold + self.predicted)
     }
 }
 
@@ -53,17 +53,17 @@ impl Score {
     /// Returns the headline accuracy, in [0, 1]: right words over all words.
     #[must_use]
     pub fn accuracy(&self) -> f64 {
-        ratio(self.correct, self.words)
+        ratio_or_zero(self.correct, self.words)
     }
 
     /// Returns the original study's accuracy, in [0, 1]: right words over words that have a label position and
     /// a tag that occurs in train.
     #[must_use]
     pub fn study_accuracy(&self) -> f64 {
-        ratio(self.correct, self.words - self.truncated - self.vanished - self.unseen)
+        ratio_or_zero(self.correct, self.words - self.truncated - self.vanished - self.unseen)
     }
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
+fn ratio_or_zero(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
     use crate::{FoundRate, Grid, ScoredOn, Settings};
 
-    fn plan(text: &str, assignments: &[&str]) -> Result<(Plan, Grid), PlanError> {
+    fn parse_plan(text: &str, assignments: &[&str]) -> Result<(Plan, Grid), PlanError> {
         let text = format!(
             "schema = 4\nname = 'x'\ntreebanks = {{ en = 'EN', pcm = 'PCM' }}\n\
              grid = {{ policy = ['none', 'all'], lang = ['en', 'pcm'], seed = [42, 43] }}\n{text}"
@@ -62,7 +62,8 @@ mod tests {
     #[test]
     fn a_search_that_could_leak_or_find_nothing_is_refused() {
         let on = "[search]\nlr = 'policy'\n";
-        let error = |text: &str, set: &[&str]| plan(&format!("{on}{text}"), set).expect_err(text).to_string();
+        let error =
+            |text: &str, set: &[&str]| parse_plan(&format!("{on}{text}"), set).expect_err(text).to_string();
         let errors = [
             error("seed = 43", &[]),
             error("", &["search.seed=42"]),
@@ -77,12 +78,12 @@ mod tests {
         ];
         insta::assert_snapshot!(errors.join("\n"));
         // Without a search the same is fine.
-        plan("[search]\nseed = 43", &["optimizer.lr=[1e-5, 1e-4]"]).expect("no search");
+        parse_plan("[search]\nseed = 43", &["optimizer.lr=[1e-5, 1e-4]"]).expect("no search");
     }
 
     #[test]
     fn a_plan_without_a_search_is_stored_as_before() {
-        let (plan, _) = plan("", &[]).expect("a plan");
+        let (plan, _) = parse_plan("", &[]).expect("a plan");
         assert!(!serde_json::to_string(&plan).expect("plain data").contains("search"));
     }
 
@@ -99,7 +100,7 @@ mod tests {
             edge: None,
         };
         let (_, grid) =
-            plan("[policies.all]\noptimizer.lr = 2e-3", &["train.batch=[8, 16]"]).expect("a plan");
+            parse_plan("[policies.all]\noptimizer.lr = 2e-3", &["train.batch=[8, 16]"]).expect("a plan");
         let found = [found("none", &["en", "pcm"], 1e-4), found("all", &["pcm"], 1e-2)];
         let rates = |grid: &Grid| -> Vec<(String, f64)> {
             let shown = |s: Settings| (format!("{} {} {}", s.lang, s.policy, s.train.batch), s.optimizer.lr);

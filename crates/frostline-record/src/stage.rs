@@ -136,7 +136,7 @@ fn flatten_paths(stage: &Stage) -> Vec<(String, toml::Value)> {
 mod tests {
     use super::*;
 
-    fn settings(text: &str) -> Settings {
+    fn parse_settings(text: &str) -> Settings {
         toml::from_str(text).expect("settings")
     }
 
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn stages_change_what_they_name() {
-        let settings = settings(
+        let settings = parse_settings(
             "policy = 'none'\n[[stages]]\nname = 'head'\npolicy = 'head-only'\ntrain.epochs = 2\noptimizer.lr = 5e-4\n\
              [[stages]]\n'optimizer.lr' = 2e-5\ntasks.upos.weight = 2",
         );
@@ -166,7 +166,7 @@ mod tests {
     fn one_stage_is_changed_by_its_name() {
         let text = "[[stages]]\nname = 'head'\ntrain = { epochs = 2, batch = 4 }\n[[stages]]\nname = 'head.2'\n\
                     train.epochs = 3\n[[stages]]\npolicy = 'none'";
-        let mut settings = settings(text);
+        let mut settings = parse_settings(text);
         settings.set("stages.head.train.epochs", 7.into()).expect("a stage");
         settings.set("stages.head.2.optimizer.lr", 1.into()).expect("a name with a dot");
         settings.set("stages.stage 3.policy", "first-2".into()).expect("a stage without a name");
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_stage_cannot_change_what_is_learned_from() {
-        let error = |text: &&str| settings(text).in_stages().expect_err(text).to_string();
+        let error = |text: &&str| parse_settings(text).in_stages().expect_err(text).to_string();
         let errors = [
             "[[stages]]\nname = 'x'\nseed = 3",
             "[[stages]]\ndata.first = 3",

@@ -187,14 +187,14 @@ mod tests {
         r#""backend":"flex","device":"a processor","isa":"avx2","threads":2}}"#
     );
 
-    fn times() -> PairedTimes {
+    fn test_times() -> PairedTimes {
         serde_json::from_str(OLD).expect("times of before")
     }
 
     /// Files from before processor time was measured are read, and written as they were.
     #[test]
     fn times_of_before_are_read() {
-        let times = times();
+        let times = test_times();
         assert_eq!(serde_json::to_string(&times).expect("plain data"), OLD);
         times.check().expect("they fit together");
         assert!(!times.by_cpu_time());
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn processor_time_is_compared_on_a_busy_machine_where_all_policies_have_it() {
-        let mut times = times();
+        let mut times = test_times();
         times.policies.push(times.policies[0].clone());
         times.policies[0].cpu_ms = Some(vec![3.0, 4.0]);
         assert!(!times.by_cpu_time(), "one policy has none");
@@ -217,12 +217,12 @@ mod tests {
 
     #[test]
     fn times_that_do_not_fit_are_refused() {
-        let mut none = times();
+        let mut none = test_times();
         none.subwords.clear();
         none.policies[0].step_ms.clear();
         assert!(none.check().is_err(), "no round");
         for wrong in [vec![3.0], vec![3.0, 0.0], vec![f64::NAN, 1.0]] {
-            let mut times = times();
+            let mut times = test_times();
             times.policies[0].cpu_ms = Some(wrong.clone());
             assert!(times.check().is_err(), "{wrong:?}");
         }

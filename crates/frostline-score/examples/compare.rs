@@ -29,15 +29,15 @@ fn built_in_files() -> [String; 2] {
 }
 
 fn compare_taggers(a: &str, b: &str) -> Result<Comparison, Error> {
-    let gold = sentences(a, 1)?;
-    if gold != sentences(b, 1)? {
+    let gold = read_sentences(a, 1)?;
+    if gold != read_sentences(b, 1)? {
         return Err("the two files do not have the same words and gold tags".into());
     }
-    Ok(Comparison::new(&gold, &sentences(a, 2)?, &sentences(b, 2)?, &Resampling::default())?)
+    Ok(Comparison::new(&gold, &read_sentences(a, 2)?, &read_sentences(b, 2)?, &Resampling::default())?)
 }
 
 /// Returns the sentences with the tags of one column.
-fn sentences(text: &str, column: usize) -> Result<Vec<ScoredSentence<'_>>, Error> {
+fn read_sentences(text: &str, column: usize) -> Result<Vec<ScoredSentence<'_>>, Error> {
     let mut all = Vec::new();
     for sentence in text.split("\n\n").filter(|sentence| !sentence.trim().is_empty()) {
         let mut words = Vec::new();

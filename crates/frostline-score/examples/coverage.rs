@@ -63,7 +63,7 @@ fn of_words(studies: u32) {
         "| seeds | sentences | setting | seeds' variance over sentences' | all intervals cover | false verdict | false \"equivalent\" |"
     );
     println!("|---|---|---|---|---|---|---|");
-    for setting in settings() {
+    for setting in simulated_settings() {
         let rates = simulate(&setting, studies, RESAMPLES);
         println!(
             "| {} | {} | {} | {:.2} | {:.1} % | {:.1} % | {:.1} % |",
@@ -78,7 +78,7 @@ fn of_words(studies: u32) {
     }
 }
 
-fn settings() -> Vec<Setting> {
+fn simulated_settings() -> Vec<Setting> {
     let of = |name, seeds, sentences, seed_effect| Setting {
         name,
         seeds,

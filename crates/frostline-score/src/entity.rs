@@ -135,7 +135,7 @@ impl EntityScores {
 mod tests {
     use super::*;
 
-    fn read(tags: &str, scheme: Scheme) -> Vec<(usize, usize, String)> {
+    fn read_entities(tags: &str, scheme: Scheme) -> Vec<(usize, usize, String)> {
         let tags: Vec<&str> = tags.split(' ').collect();
         let found = entities(&tags, scheme).into_iter();
         found.map(|e| (e.start, e.end, e.kind.to_owned())).collect()
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn well_formed_tags_mean_the_same_in_both_schemes() {
         for scheme in [Scheme::Lenient, Scheme::Strict] {
-            let found = read("B-PER I-PER B-PER O B-ORG-X", scheme);
+            let found = read_entities("B-PER I-PER B-PER O B-ORG-X", scheme);
             let expected = [(0, 2, "PER"), (2, 3, "PER"), (4, 5, "ORG-X")];
             assert_eq!(found, expected.map(|(s, e, k)| (s, e, k.to_owned())));
         }
@@ -154,9 +154,9 @@ mod tests {
     fn a_stray_inside_tag_starts_an_entity_only_in_the_lenient_scheme() {
         let tags = "I-PER I-PER I-LOC O I-LOC";
         let lenient = [(0, 2, "PER"), (2, 3, "LOC"), (4, 5, "LOC")];
-        assert_eq!(read(tags, Scheme::Lenient), lenient.map(|(s, e, k)| (s, e, k.to_owned())));
-        assert!(read(tags, Scheme::Strict).is_empty());
-        assert_eq!(read("B-A I-B I-A", Scheme::Strict), [(0, 1, "A".to_owned())]);
+        assert_eq!(read_entities(tags, Scheme::Lenient), lenient.map(|(s, e, k)| (s, e, k.to_owned())));
+        assert!(read_entities(tags, Scheme::Strict).is_empty());
+        assert_eq!(read_entities("B-A I-B I-A", Scheme::Strict), [(0, 1, "A".to_owned())]);
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub fn cluster_error(parts: &[f64], sizes: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn near(found: &[f64], expected: &[f64]) {
+    fn assert_near(found: &[f64], expected: &[f64]) {
         assert_eq!(found.len(), expected.len());
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-12, "{found} {expected}");
@@ -126,9 +126,9 @@ mod tests {
         let worth = [0.5, -1.0, 2.0];
         let game: Vec<f64> =
             (0..8_usize).map(|s| (0..3).filter(|i| s >> i & 1 == 1).map(|i| worth[i]).sum()).collect();
-        near(&shapley(&game), &worth);
+        assert_near(&shapley(&game), &worth);
         let effects = effects(&[game]);
-        near(&effects.iter().map(|effect| effect.value).collect::<Vec<_>>(), &worth);
+        assert_near(&effects.iter().map(|effect| effect.value).collect::<Vec<_>>(), &worth);
         assert!(effects.iter().all(|effect| effect.error.is_some_and(|error| error < 1e-12)));
     }
 
@@ -136,7 +136,7 @@ mod tests {
     fn equal_players_share_equally_and_all_is_shared() {
         // Worth by the number of players alone: 0, 1, 1, 6.
         let game: Vec<f64> = (0..8_u32).map(|s| [0.0, 1.0, 1.0, 6.0][s.count_ones() as usize]).collect();
-        near(&shapley(&game), &[2.0, 2.0, 2.0]);
+        assert_near(&shapley(&game), &[2.0, 2.0, 2.0]);
     }
 
     #[test]
@@ -144,10 +144,10 @@ mod tests {
         // Player 0 has a left glove, 1 and 2 a right one; a pair is worth 1.
         let pair = |s: usize| f64::from(u8::from(s & 1 == 1 && s & 6 != 0));
         let game: Vec<f64> = (0..8).map(pair).collect();
-        near(&shapley(&game), &[4.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]);
+        assert_near(&shapley(&game), &[4.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]);
         // Main effects: (0+1+1+1)/4 - 0 and (0+0+1+1)/4 - (0+0+0+1)/4, with squares left over.
         let found = effects(&[game]);
-        near(&found.iter().map(|effect| effect.value).collect::<Vec<_>>(), &[0.75, 0.25, 0.25]);
+        assert_near(&found.iter().map(|effect| effect.value).collect::<Vec<_>>(), &[0.75, 0.25, 0.25]);
         // The effects explain 11/8 of 15/8 in squares; 1/2 remains on 4 degrees of freedom.
         let error = found[0].error.expect("residuals");
         assert!((error - 2.0 * (0.125_f64 / 8.0).sqrt()).abs() < 1e-12, "{error}");

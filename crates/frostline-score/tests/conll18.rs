@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/references/conll18.py");
 
-fn counts(evaluation: &Conll18Scores) -> Value {
+fn count_units(evaluation: &Conll18Scores) -> Value {
     let named = evaluation.named().into_iter();
     named
         .map(|(name, m)| (name.to_owned(), json!([m.correct, m.gold, m.system, m.aligned])))
@@ -27,13 +27,13 @@ fn counts(evaluation: &Conll18Scores) -> Value {
 }
 
 /// Compares every case of a reference file, and returns their number.
-fn compare(reference: &str) -> usize {
+fn compare_cases(reference: &str) -> usize {
     let mut cases = 0;
     for line in reference.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let (gold, system) = (case["gold"].as_str().unwrap(), case["system"].as_str().unwrap());
         let scores = evaluate(&sentences(gold), &sentences(system)).unwrap();
-        assert_eq!(counts(&scores), case["counts"], "case {cases}:\n{gold}\n=====\n{system}");
+        assert_eq!(count_units(&scores), case["counts"], "case {cases}:\n{gold}\n=====\n{system}");
         cases += 1;
     }
     cases
@@ -41,7 +41,7 @@ fn compare(reference: &str) -> usize {
 
 /// Returns the output of the script; `None` after counting the skip.
 #[track_caller]
-fn script(arguments: &[&str]) -> Option<String> {
+fn run_script(arguments: &[&str]) -> Option<String> {
     let output = Command::new(python()?).arg(SCRIPT).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8(output.stdout).unwrap())
@@ -56,23 +56,23 @@ fn english_dev() -> Option<String> {
 
 #[test]
 fn committed_counts_of_the_official_scorer() {
-    assert_eq!(compare(include_str!("references/conll18.jsonl")), 173);
+    assert_eq!(compare_cases(include_str!("references/conll18.jsonl")), 173);
 }
 
 #[test]
 fn live_counts_of_the_official_scorer() {
     let seed = std::env::var("FROSTLINE_SEED").unwrap_or_else(|_| "1".to_owned());
     let cases = std::env::var("FROSTLINE_CASES").unwrap_or_else(|_| "500".to_owned());
-    if let Some(reference) = script(&["--cases", &cases, "--seed", &seed]) {
-        println!("{} drawn cases equal", compare(&reference));
+    if let Some(reference) = run_script(&["--cases", &cases, "--seed", &seed]) {
+        println!("{} drawn cases equal", compare_cases(&reference));
     }
 }
 
 #[test]
 fn live_counts_on_the_english_treebank() {
     let Some(path) = english_dev() else { return };
-    if let Some(reference) = script(&["--gold", &path, "--cases", "5"]) {
-        println!("{} damaged treebanks equal", compare(&reference));
+    if let Some(reference) = run_script(&["--gold", &path, "--cases", "5"]) {
+        println!("{} damaged treebanks equal", compare_cases(&reference));
     }
 }
 
@@ -99,8 +99,8 @@ fn live_counts_on_a_baselines_output() {
     let upos = evaluate(&sentences(&gold), &sentences(&tagged)).unwrap().upos;
     println!("baseline on English dev: {} of {} ({:.4})", upos.correct, upos.gold, upos.f1());
     assert!(upos.f1() > 0.8 && upos.f1() < 0.95);
-    if let Some(reference) = script(&["--gold", &path, "--system", system.to_str().unwrap()]) {
-        println!("{} tagged file equal", compare(&reference));
+    if let Some(reference) = run_script(&["--gold", &path, "--system", system.to_str().unwrap()]) {
+        println!("{} tagged file equal", compare_cases(&reference));
     }
 }
 
@@ -138,18 +138,18 @@ impl Las for Conll18Scores {
     }
 }
 
-fn word(form: &str) -> WordRow<'_> {
+fn word_row(form: &str) -> WordRow<'_> {
     WordRow { form, ..WordRow::default() }
 }
 
-fn plain<'a>(forms: &[&'a str]) -> ScoredSentence<'a> {
-    ScoredSentence { words: forms.iter().map(|form| word(form)).collect(), ranges: Vec::new() }
+fn plain_sentence<'a>(forms: &[&'a str]) -> ScoredSentence<'a> {
+    ScoredSentence { words: forms.iter().map(|form| word_row(form)).collect(), ranges: Vec::new() }
 }
 
 #[test]
 fn different_texts_are_an_error_with_the_place() {
-    let gold = [plain(&["a", "b"]), plain(&["ç", "d"])];
-    let system = [plain(&["ab"]), plain(&["ç"]), plain(&["D"])];
+    let gold = [plain_sentence(&["a", "b"]), plain_sentence(&["ç", "d"])];
+    let system = [plain_sentence(&["ab"]), plain_sentence(&["ç"]), plain_sentence(&["D"])];
     let error = evaluate(&gold, &system).unwrap_err();
     insta::assert_snapshot!(error, @r#"gold and system have different texts: after 3 equal characters, gold continues with "d" (sentence 2) and system with "D" (sentence 3); only the segmentation may differ, so score the same text on both sides"#);
     let shorter = align(&gold, &system[..2]).unwrap_err();
@@ -158,18 +158,18 @@ fn different_texts_are_an_error_with_the_place() {
 
 #[test]
 fn unusable_sentences_are_errors_with_the_place() {
-    let good = [plain(&["ab"])];
+    let good = [plain_sentence(&["ab"])];
     let message = |system: ScoredSentence| match evaluate(&good, &[system]) {
         Err(error @ ScoreError::Sentence { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
     let range = |first, last| MultiwordToken { first, last, form: "ab" };
-    let mut far = plain(&["a", "b"]);
+    let mut far = plain_sentence(&["a", "b"]);
     far.words[1].head = Some(3);
-    let with = |ranges| ScoredSentence { ranges, ..plain(&["a", "b"]) };
+    let with = |ranges| ScoredSentence { ranges, ..plain_sentence(&["a", "b"]) };
     let messages = [
-        message(plain(&[])),
-        message(plain(&["ab", "\u{a0}"])),
+        message(plain_sentence(&[])),
+        message(plain_sentence(&["ab", "\u{a0}"])),
         message(far),
         message(with(vec![range(1, 3)])),
         message(with(vec![range(2, 1)])),

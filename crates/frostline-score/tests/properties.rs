@@ -14,7 +14,7 @@ struct Cut {
     words: Vec<u8>,
 }
 
-fn cut(length: usize) -> impl Strategy<Value = Cut> {
+fn any_cut(length: usize) -> impl Strategy<Value = Cut> {
     (proptest::collection::vec(0..8u8, length), proptest::collection::vec(0..6u8, length))
         .prop_map(|(ends, words)| Cut { ends, words })
 }
@@ -22,7 +22,7 @@ fn cut(length: usize) -> impl Strategy<Value = Cut> {
 fn text_and_cuts() -> impl Strategy<Value = (String, Cut, Cut)> {
     "[ab雪ß]{1,60}".prop_flat_map(|text| {
         let length = text.chars().count();
-        (Just(text), cut(length), cut(length))
+        (Just(text), any_cut(length), any_cut(length))
     })
 }
 

@@ -9,20 +9,20 @@ use frostline_score::{Comparison, Lexicon, Resampling, TaggingReport};
 use serde_json::Value;
 
 /// Gold and system of one of the 60 generated reference cases, which come last.
-fn case(number: usize) -> (String, String) {
+fn reference_case(number: usize) -> (String, String) {
     let line = include_str!("references/conll18.jsonl").lines().rev().nth(59 - number).unwrap();
     let case: Value = serde_json::from_str(line).unwrap();
     let text = |side: &str| case[side].as_str().unwrap().to_owned();
     (text("gold"), text("system"))
 }
 
-fn few() -> Resampling {
+fn few_resamples() -> Resampling {
     Resampling { resamples: 500, ..Resampling::default() }
 }
 
 #[test]
 fn a_report_reads_well() {
-    let (gold, system) = case(2);
+    let (gold, system) = reference_case(2);
     let (gold, system) = (sentences(&gold), sentences(&system));
     let train = Lexicon::new([
         ("Frost", "NOUN"),
@@ -32,7 +32,7 @@ fn a_report_reads_well() {
         ("b", "X"),
         (".", "PUNCT"),
     ]);
-    let report = TaggingReport::new(&gold, &system, Some(&train), &few()).unwrap();
+    let report = TaggingReport::new(&gold, &system, Some(&train), &few_resamples()).unwrap();
     insta::assert_snapshot!(report);
 }
 
@@ -48,7 +48,7 @@ fn metrics_of_empty_columns_are_left_out() {
     let report = |lemma: &str| {
         let (gold, system) = (rows(["NOUN", "VERB"], lemma), rows(["NOUN", "NOUN"], lemma));
         let (gold, system) = (sentences(&gold), sentences(&system));
-        TaggingReport::new(&gold, &system, None, &few()).unwrap()
+        TaggingReport::new(&gold, &system, None, &few_resamples()).unwrap()
     };
     let names = |report: &TaggingReport| {
         let text = report.to_string();
@@ -70,9 +70,9 @@ fn metrics_of_empty_columns_are_left_out() {
 
 #[test]
 fn a_report_survives_json() {
-    let (gold, system) = case(3);
+    let (gold, system) = reference_case(3);
     let (gold, system) = (sentences(&gold), sentences(&system));
-    let report = TaggingReport::new(&gold, &system, None, &few()).unwrap();
+    let report = TaggingReport::new(&gold, &system, None, &few_resamples()).unwrap();
     let json = serde_json::to_string(&report).unwrap();
     assert_eq!(serde_json::from_str::<TaggingReport>(&json).unwrap(), report);
     let value: Value = serde_json::from_str(&json).unwrap();
@@ -85,10 +85,10 @@ fn a_report_survives_json() {
 #[test]
 fn parts_of_a_report_agree_on_every_case() {
     for number in 0..60 {
-        let (gold, system) = case(number);
+        let (gold, system) = reference_case(number);
         let (gold, system) = (sentences(&gold), sentences(&system));
         let train = Lexicon::new([("a", "X"), ("b", "X"), ("b", "ADJ")]);
-        let report = TaggingReport::new(&gold, &system, Some(&train), &few()).unwrap();
+        let report = TaggingReport::new(&gold, &system, Some(&train), &few_resamples()).unwrap();
         let (upos, words) = (report.conll18.upos, report.conll18.words);
         // F1 over words is the micro average over tags, including the effect of segmentation.
         assert_eq!(report.averages.micro.f1, upos.f1());
@@ -107,10 +107,10 @@ fn parts_of_a_report_agree_on_every_case() {
 
 #[test]
 fn two_systems_are_compared_on_gold_words() {
-    let (gold, system) = case(3);
+    let (gold, system) = reference_case(3);
     let (gold, system) = (sentences(&gold), sentences(&system));
-    let comparison = Comparison::new(&gold, &gold, &system, &few()).unwrap();
-    let report = TaggingReport::new(&gold, &system, None, &few()).unwrap();
+    let comparison = Comparison::new(&gold, &gold, &system, &few_resamples()).unwrap();
+    let report = TaggingReport::new(&gold, &system, None, &few_resamples()).unwrap();
     let wrong = report.accuracy.words - report.accuracy.correct;
     assert_eq!((comparison.mcnemar.only_a, comparison.mcnemar.only_b), (wrong, 0));
     assert_eq!(comparison.bootstrap.a, 1.0);

@@ -7,7 +7,7 @@ use frostline_sweep::BUILT_IN;
 fn main() -> Result<(), PlanError> {
     let changes: Vec<String> = std::env::args().skip(1).filter(|change| change.contains('=')).collect();
     for built_in in BUILT_IN {
-        match cells(built_in.name, built_in.text, &changes) {
+        match count_cells_and_epochs(built_in.name, built_in.text, &changes) {
             Ok((cells, epochs)) => println!("{:<20} {cells:>4} cells {epochs:>6} epochs", built_in.name),
             // A stage may have its own value, or a plan no such setting.
             Err(error) => println!("{:<20} {error}", built_in.name),
@@ -17,7 +17,7 @@ fn main() -> Result<(), PlanError> {
 }
 
 /// The number of a plan's cells, and of their epochs in all stages.
-fn cells(name: &str, text: &str, changes: &[String]) -> Result<(usize, u32), PlanError> {
+fn count_cells_and_epochs(name: &str, text: &str, changes: &[String]) -> Result<(usize, u32), PlanError> {
     let mut plan = Plan::parse(text, name)?;
     for change in changes {
         plan.assign(change)?;
@@ -33,7 +33,7 @@ fn cells(name: &str, text: &str, changes: &[String]) -> Result<(usize, u32), Pla
 #[test]
 fn every_built_in_plan_has_cells() {
     for built_in in BUILT_IN {
-        let (cells, _) = cells(built_in.name, built_in.text, &[]).unwrap();
+        let (cells, _) = count_cells_and_epochs(built_in.name, built_in.text, &[]).unwrap();
         assert!(cells > 0, "{}", built_in.name);
     }
 }

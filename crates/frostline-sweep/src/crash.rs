@@ -2,7 +2,7 @@
 
 use std::process::ExitStatus;
 
-use crate::memory::Memory;
+use crate::memory::MemoryKind;
 
 /// How a worker crashed.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,11 +14,11 @@ pub(crate) struct Crash {
 }
 
 impl Crash {
-    /// What happened to a worker that ended so and printed this. The allocator's own message is what tells that memory
+    /// Returns what happened to a worker, from its exit status and its log. Only the allocator's message shows that memory
     /// ran out.
-    pub(crate) fn of(status: Option<ExitStatus>, log: &str) -> Self {
+    pub(crate) fn from_exit(status: Option<ExitStatus>, log: &str) -> Self {
         let how = exit_text(status);
-        let Some(memory) = Memory::exhausted(log) else {
+        let Some(memory) = MemoryKind::exhausted_memory(log) else {
             let text = format!("the worker crashed: {how}");
             return Self { text, lacks_memory: is_killed(status) };
         };
@@ -31,7 +31,7 @@ impl Crash {
     }
 }
 
-/// Whether somebody killed it: a system that runs out of memory does.
+/// Returns whether the worker was killed, as by a system that runs out of memory.
 fn is_killed(status: Option<ExitStatus>) -> bool {
     #[cfg(unix)]
     return status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status)) == Some(9);
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_crash_for_lack_of_memory_says_of_which() {
         let text = |log: &str| {
-            let crash = Crash::of(None, log);
+            let crash = Crash::from_exit(None, log);
             assert!(crash.lacks_memory, "{log}");
             crash.text
         };
@@ -79,7 +79,7 @@ mod tests {
             "{cuda}"
         );
         let other = Crash { text: "the worker crashed: no exit status".into(), lacks_memory: false };
-        assert_eq!(Crash::of(None, "something else"), other);
+        assert_eq!(Crash::from_exit(None, "something else"), other);
     }
 
     #[cfg(unix)]
@@ -87,7 +87,7 @@ mod tests {
     fn a_worker_that_was_killed_perhaps_lacked_memory() {
         use std::os::unix::process::ExitStatusExt as _;
         for (signal, lacks_memory) in [(9, true), (11, false)] {
-            let crash = Crash::of(Some(ExitStatus::from_raw(signal)), "");
+            let crash = Crash::from_exit(Some(ExitStatus::from_raw(signal)), "");
             assert_eq!(crash.lacks_memory, lacks_memory, "{}", crash.text);
         }
     }

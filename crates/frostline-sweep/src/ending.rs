@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::fault::{CELLS_FAILED, INTERRUPTED, Result};
+use crate::fault::{CELLS_FAILED, CommandResult, INTERRUPTED};
 
 /// How a command ended that was not stopped by a [`Fault`](crate::fault::Fault).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Ending {
 /// Prints the error, if any, and returns the exit code: 0 done, 1 some cells failed, 2 bad plan or arguments,
 /// 3 environment, 130 interrupted.
 #[must_use]
-pub fn exit_code(result: Result<Ending>) -> ExitCode {
+pub fn exit_code(result: CommandResult<Ending>) -> ExitCode {
     match result {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::Failed) => ExitCode::from(CELLS_FAILED),

@@ -19,22 +19,22 @@ pub struct Fault {
 }
 
 /// A result whose error ends the command.
-pub type Result<T> = std::result::Result<T, Fault>;
+pub type CommandResult<T> = std::result::Result<T, Fault>;
 
 /// Assigns an exit code to an error by its cause.
 pub trait Blame<T> {
     /// The plan or the arguments are wrong: [`PLAN`].
-    fn plan(self) -> Result<T>;
+    fn blame_plan(self) -> CommandResult<T>;
     /// Data, encoder, output folder, device or build are at fault: [`ENVIRONMENT`].
-    fn environment(self) -> Result<T>;
+    fn blame_environment(self) -> CommandResult<T>;
 }
 
 impl<T, E: Into<anyhow::Error>> Blame<T> for std::result::Result<T, E> {
-    fn plan(self) -> Result<T> {
+    fn blame_plan(self) -> CommandResult<T> {
         self.map_err(|error| Fault { code: PLAN, error: error.into() })
     }
 
-    fn environment(self) -> Result<T> {
+    fn blame_environment(self) -> CommandResult<T> {
         self.map_err(|error| Fault { code: ENVIRONMENT, error: error.into() })
     }
 }
@@ -43,6 +43,6 @@ impl<T, E: Into<anyhow::Error>> Blame<T> for std::result::Result<T, E> {
 ///
 /// # Errors
 /// Always.
-pub fn environment<T>(message: impl Into<String>) -> Result<T> {
-    Err(anyhow::Error::msg(message.into())).environment()
+pub fn environment_fault<T>(message: impl Into<String>) -> CommandResult<T> {
+    Err(anyhow::Error::msg(message.into())).blame_environment()
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use frostline_record::Plan;
 
 use crate::ending::Ending;
-use crate::fault::{Blame as _, Result};
+use crate::fault::{Blame as _, CommandResult};
 use crate::place::Place;
 use crate::plans;
 use crate::request::FetchRequest;
@@ -37,13 +37,13 @@ struct Wanted {
 /// If the plan, a name, a pin or a host's address is invalid, a download fails, the cache cannot be written, or lacks
 /// something in offline mode. Always without the feature `fetch`.
 #[cfg(feature = "fetch")]
-pub fn fetch(request: &FetchRequest, place: &Place) -> Result<Ending> {
-    let options = download::options(request)?;
-    let wanted = wanted(request, place)?;
+pub fn fetch(request: &FetchRequest, place: &Place) -> CommandResult<Ending> {
+    let options = download::fetch_options(request)?;
+    let wanted = choose_wanted(request, place)?;
     for name in &wanted.elsewhere {
         say!("{name} is not fetched: give a sweep the folder that contains it with --data DIR");
     }
-    download::all(&wanted, request, &options)?;
+    download::fetch_all(&wanted, request, &options)?;
     if let Some(cache) = &request.cache {
         let cache = std::path::absolute(cache).unwrap_or_else(|_| cache.clone());
         say!("a sweep finds it with FROSTLINE_CACHE={}", cache.display());
@@ -56,9 +56,9 @@ pub fn fetch(request: &FetchRequest, place: &Place) -> Result<Ending> {
 /// # Errors
 /// Always.
 #[cfg(not(feature = "fetch"))]
-pub fn fetch(request: &FetchRequest, place: &Place) -> Result<Ending> {
+pub fn fetch(request: &FetchRequest, place: &Place) -> CommandResult<Ending> {
     check_fetch(request, place)?;
-    crate::fault::environment(
+    crate::fault::environment_fault(
         "this build cannot download; build it with `--features fetch`, or give a sweep folders with --data and --models",
     )
 }
@@ -67,25 +67,25 @@ pub fn fetch(request: &FetchRequest, place: &Place) -> Result<Ending> {
 ///
 /// # Errors
 /// If the plan cannot be read or is invalid.
-pub fn check_fetch(request: &FetchRequest, place: &Place) -> Result<()> {
-    wanted(request, place).map(|_| ())
+pub fn check_fetch(request: &FetchRequest, place: &Place) -> CommandResult<()> {
+    choose_wanted(request, place).map(|_| ())
 }
 
-/// What was named, or else what a plan reads that is not embedded in the program.
-fn wanted(request: &FetchRequest, place: &Place) -> Result<Wanted> {
+/// Returns what was named, or else what a plan reads that is not embedded in the program.
+fn choose_wanted(request: &FetchRequest, place: &Place) -> CommandResult<Wanted> {
     if !request.names.is_empty() {
         let (archives, names): (BTreeSet<String>, BTreeSet<String>) =
             request.names.iter().cloned().partition(|name| is_archive(name));
         let (treebanks, encoders) = names.into_iter().partition(|name| is_treebank(name));
         return Ok(Wanted { treebanks, encoders, archives, ..Wanted::default() });
     }
-    let source = plans::read(&request.plan.clone().unwrap_or_else(plans::paper), place)?;
-    let plan = Plan::parse(&source.text, &source.shown).plan()?;
+    let source = plans::read_plan(&request.plan.clone().unwrap_or_else(plans::default_study), place)?;
+    let plan = Plan::parse(&source.text, &source.shown).blame_plan()?;
     let is_embedded = |name: &String| name.starts_with(frostline_assets::embedded::PREFIX);
     // A path to an existing folder is read as it is.
     let is_path = |name: &String| Path::new(name).components().count() > 1 && Path::new(name).exists();
     let is_local = |name: &String| is_embedded(name) || is_path(name);
-    let grid = plan.cells().map_err(|error| source.blame(error)).plan()?;
+    let grid = plan.cells().map_err(|error| source.plan_error(error)).blame_plan()?;
     let encoders = grid.variants().map(|settings| settings.encoder.name);
     let datasets = plan.treebanks.values().filter(|name| !is_local(name)).cloned();
     let (treebanks, elsewhere) = datasets.partition(|name| is_treebank(name));
@@ -98,7 +98,7 @@ fn is_archive(name: &str) -> bool {
     name.contains("://")
 }
 
-/// Whether a name is that of a Universal Dependencies treebank.
+/// Returns whether a name is the name of a Universal Dependencies treebank.
 fn is_treebank(name: &str) -> bool {
     name.starts_with("UD_")
 }
@@ -108,27 +108,27 @@ mod tests {
     use super::*;
 
     fn wanted_by(request: &FetchRequest) -> Wanted {
-        wanted(request, &Place::here()).unwrap()
+        choose_wanted(request, &Place::current_folder()).unwrap()
     }
 
-    fn names(names: &[&str]) -> BTreeSet<String> {
+    fn name_set(names: &[&str]) -> BTreeSet<String> {
         names.iter().map(|name| (*name).into()).collect()
     }
 
     #[test]
     fn other_datasets_of_a_plan_are_not_mistaken_for_encoders() {
         let wanted = wanted_by(&FetchRequest { plan: Some("multitask".into()), ..FetchRequest::default() });
-        assert_eq!(wanted.treebanks, names(&["UD_English-EWT"]));
-        assert_eq!(wanted.encoders, names(&["distilbert-base-multilingual-cased"]));
-        assert_eq!(wanted.elsewhere, names(&["UNER_English-EWT"]));
+        assert_eq!(wanted.treebanks, name_set(&["UD_English-EWT"]));
+        assert_eq!(wanted.encoders, name_set(&["distilbert-base-multilingual-cased"]));
+        assert_eq!(wanted.elsewhere, name_set(&["UNER_English-EWT"]));
     }
 
     #[test]
     fn names_are_treebanks_or_encoders() {
         let names_asked = ["UD_Wolof-WTB", "some/encoder", "UD_Wolof-WTB"].map(String::from).to_vec();
         let wanted = wanted_by(&FetchRequest { names: names_asked, ..FetchRequest::default() });
-        assert_eq!(wanted.treebanks, names(&["UD_Wolof-WTB"]));
-        assert_eq!(wanted.encoders, names(&["some/encoder"]));
-        assert_eq!(wanted.elsewhere, names(&[]));
+        assert_eq!(wanted.treebanks, name_set(&["UD_Wolof-WTB"]));
+        assert_eq!(wanted.encoders, name_set(&["some/encoder"]));
+        assert_eq!(wanted.elsewhere, name_set(&[]));
     }
 }

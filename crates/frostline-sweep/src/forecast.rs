@@ -5,13 +5,13 @@ use std::path::Path;
 
 use frostline_record::{Forecast, ForecastJob};
 
-use crate::fault::Result;
-use crate::inputs::Sources;
+use crate::fault::CommandResult;
+use crate::inputs::StudyInputs;
 use crate::packing;
 use crate::program::Program;
 use crate::request::SweepRequest;
 use crate::study::Study;
-use crate::units::{bytes, clock, counted, grouped};
+use crate::units::{count_noun, format_bytes, format_clock, group_thousands};
 use crate::workers::shared_threads;
 
 /// The most settings that are predicted: each may need other data to be read.
@@ -19,35 +19,35 @@ const MOST: usize = 1_000;
 
 /// What cells are predicted to cost.
 pub(crate) enum Costs {
-    /// Nobody was asked, for this reason.
+    /// The program was not asked, for this reason.
     Unknown(String),
-    /// Of the first seed's cells, which those of other seeds repeat in the same order.
+    /// Costs of the first seed's cells; the cells of other seeds repeat them in the same order.
     Known { each: Vec<Forecast>, jobs: usize, threads: usize },
 }
 
 impl Costs {
     /// Asks the program. A fault that it finds is the reason why there is no answer: a list says what there is.
-    pub(crate) fn of(
+    pub(crate) fn ask_program(
         study: &Study,
-        sources: &Sources,
+        sources: &StudyInputs,
         out: &Path,
-        program: impl FnOnce() -> Result<Program>,
+        program: impl FnOnce() -> CommandResult<Program>,
         request: &SweepRequest,
         calibrate: bool,
     ) -> Self {
         let all = study.grid.len();
         let settings = all / study.grid.seeds();
         if settings > MOST {
-            return Self::Unknown(format!("for more than {} settings", grouped(MOST as u64)));
+            return Self::Unknown(format!("for more than {} settings", group_thousands(MOST as u64)));
         }
         let ask = || {
             let program = program()?;
-            let mut cells = sources.cells(study, &program);
-            let jobs = packing::jobs(study.plan.jobs, &cells, out, &program, request);
+            let mut cells = sources.make_cells(study, &program);
+            let jobs = packing::choose_jobs(study.plan.jobs, &cells, out, &program, request);
             let threads = shared_threads(jobs, request.threads);
             cells.truncate(settings);
             let prefix_cache = study.plan.prefix_cache.enabled.is_on();
-            let each = program.forecast(ForecastJob { cells, threads, calibrate, prefix_cache })?;
+            let each = program.forecast_cells(ForecastJob { cells, threads, calibrate, prefix_cache })?;
             Ok(Self::Known { each, jobs, threads })
         };
         ask().unwrap_or_else(|fault: crate::fault::Fault| Self::Unknown(format!("{:#}", fault.error)))
@@ -60,12 +60,12 @@ impl Costs {
         else {
             return String::new();
         };
-        let time = seconds.map_or_else(String::new, |seconds| format!(", about {}", clock(seconds)));
-        format!(": {}{time}, {}", counted(*steps as usize, "step"), bytes(*memory))
+        let time = seconds.map_or_else(String::new, |seconds| format!(", about {}", format_clock(seconds)));
+        format!(": {}{time}, {}", count_noun(*steps as usize, "step"), format_bytes(*memory))
     }
 
-    /// The last lines, for so many cells.
-    pub(crate) fn summary(&self, cells: usize) -> String {
+    /// Returns the last lines, for this number of cells.
+    pub(crate) fn summary_lines(&self, cells: usize) -> String {
         let mut text = String::new();
         match self {
             Self::Unknown(reason) => {
@@ -83,9 +83,9 @@ impl Costs {
                 let _ = writeln!(
                     text,
                     "time      about {} for training and scoring all, {} at a time on {}",
-                    clock(seconds),
-                    counted(*jobs, "cell"),
-                    counted(*threads, "thread")
+                    format_clock(seconds),
+                    count_noun(*jobs, "cell"),
+                    count_noun(*threads, "thread")
                 );
             }
         }
@@ -97,7 +97,7 @@ impl Costs {
 mod tests {
     use super::*;
 
-    fn known(seconds: [Option<f64>; 2], jobs: usize) -> Costs {
+    fn known_costs(seconds: [Option<f64>; 2], jobs: usize) -> Costs {
         let each = seconds.map(|seconds| Forecast {
             cell: String::new(),
             steps: 160,
@@ -111,22 +111,22 @@ mod tests {
 
     #[test]
     fn cells_of_every_seed_cost_the_same() {
-        let costs = known([Some(60.0), Some(30.0)], 1);
+        let costs = known_costs([Some(60.0), Some(30.0)], 1);
         let lines: Vec<String> = (0..4).map(|number| costs.of_cell(number)).collect();
         let [first, second] = [": 160 steps, about 1:00, 812.0 MB", ": 160 steps, about 0:30, 812.0 MB"];
         assert_eq!(lines, [first, second, first, second]);
         let all = "time      about 3:00 for training and scoring all, 1 cell at a time on 2 threads\n";
-        assert_eq!(costs.summary(4), all);
-        assert!(known([Some(60.0), Some(30.0)], 2).summary(4).contains("about 1:30 "));
+        assert_eq!(costs.summary_lines(4), all);
+        assert!(known_costs([Some(60.0), Some(30.0)], 2).summary_lines(4).contains("about 1:30 "));
     }
 
     #[test]
     fn without_a_calibration_memory_is_known() {
-        let costs = known([Some(60.0), None], 1);
+        let costs = known_costs([Some(60.0), None], 1);
         assert_eq!(costs.of_cell(1), ": 160 steps, 812.0 MB");
-        assert!(costs.summary(2).contains("--calibrate"));
+        assert!(costs.summary_lines(2).contains("--calibrate"));
         let unknown = Costs::Unknown("for more than 1,000 settings".into());
         assert_eq!(unknown.of_cell(0), "");
-        assert_eq!(unknown.summary(2), "costs     not predicted: for more than 1,000 settings\n");
+        assert_eq!(unknown.summary_lines(2), "costs     not predicted: for more than 1,000 settings\n");
     }
 }

@@ -8,28 +8,28 @@ use frostline_conllu::{Checks, Fault, FaultKind, foreign, parse_iob2, parse_labe
 use frostline_freeze::Blocks;
 use frostline_record::{Cell, Init, Input, Inputs, Settings, sha256};
 
-use crate::fault::{Blame as _, Result};
+use crate::fault::{Blame as _, CommandResult};
 use crate::program::Program;
 use crate::request::InputFolders;
 use crate::study::Study;
 
 /// All inputs of a study, by the names that its settings use.
 #[derive(Debug)]
-pub(crate) struct Sources {
+pub(crate) struct StudyInputs {
     /// By language.
-    pub treebanks: BTreeMap<String, Treebank>,
+    pub treebanks: BTreeMap<String, TreebankInput>,
     /// By encoder name.
-    pub encoders: BTreeMap<String, Encoder>,
+    pub encoders: BTreeMap<String, EncoderInput>,
 }
 
 /// A treebank's files.
 #[derive(Debug)]
-pub(crate) struct Treebank {
-    /// Its name in the plan.
+pub(crate) struct TreebankInput {
+    /// The dataset's name in the plan.
     pub name: String,
     /// Where it was found.
     pub origin: Origin,
-    /// `train`, `dev` and, where there is one, `test`.
+    /// `train`, `dev` and, if there is one, `test`.
     pub files: Inputs,
     /// The format of the files.
     pub format: Format,
@@ -39,16 +39,16 @@ pub(crate) struct Treebank {
 
 /// An encoder's files.
 #[derive(Debug)]
-pub(crate) struct Encoder {
+pub(crate) struct EncoderInput {
     /// Where it was found.
     pub origin: Origin,
-    /// `config`, `tokenizer` or `vocabulary`, and `weights` where a cell needs them.
+    /// `config`, `tokenizer` or `vocabulary`, and `weights` if a cell needs them.
     pub files: Inputs,
     /// The number of blocks.
     pub blocks: usize,
     /// The blocks that attend to a window around each subword alone.
     pub local: Vec<usize>,
-    /// SHA-256 of what the config says of the model, see [`meaning`].
+    /// SHA-256 of what the config says of the model, see [`hash_config`].
     pub config: String,
 }
 
@@ -57,46 +57,47 @@ const MOST_BLOCKS: u64 = 4096;
 
 /// Finds, hashes and checks what the study reads. It also replaces the policies `subsets` and `greedy` by sets of
 /// blocks, since the encoder's depth is known only here.
-pub(crate) fn find(study: &mut Study, folders: &InputFolders) -> Result<Sources> {
-    check_folders(study, folders).plan()?;
-    let places = Places::new(folders.data.clone(), folders.models.clone()).unpacked().environment()?;
+pub(crate) fn find_inputs(study: &mut Study, folders: &InputFolders) -> CommandResult<StudyInputs> {
+    check_folders(study, folders).blame_plan()?;
+    let places = Places::new(folders.data.clone(), folders.models.clone()).unpacked().blame_environment()?;
     // Weights are hashed while treebanks are parsed.
-    let (encoders, treebanks) = rayon::join(|| encoders(study, &places), || treebanks(study, &places));
-    let encoders = encoders.environment()?;
+    let (encoders, treebanks) =
+        rayon::join(|| find_encoders(study, &places), || find_treebanks(study, &places));
+    let encoders = encoders.blame_environment()?;
     study.expand_block_sets(&encoders.values().map(|encoder| encoder.blocks).collect())?;
     check_policies(study, &encoders)?;
-    let treebanks = treebanks.environment()?;
+    let treebanks = treebanks.blame_environment()?;
     for settings in study.grid.of_langs() {
         for (name, task) in &settings.tasks {
             check_treebank(&treebanks[settings.dataset_of(task)], &settings, name, &task.labels)
-                .environment()?;
+                .blame_environment()?;
         }
     }
-    Ok(Sources { treebanks, encoders })
+    Ok(StudyInputs { treebanks, encoders })
 }
 
-/// The study's encoders, each with weights where a cell reads them.
-fn encoders(study: &Study, places: &Places) -> anyhow::Result<BTreeMap<String, Encoder>> {
+/// Finds the study's encoders, each with weights if a cell reads them.
+fn find_encoders(study: &Study, places: &Places) -> anyhow::Result<BTreeMap<String, EncoderInput>> {
     let mut found = BTreeMap::new();
     for settings in study.grid.variants() {
         let name = &settings.encoder.name;
         if !found.contains_key(name) {
             let reads = |s: &Settings| s.encoder.name == *name && s.encoder.init == Init::Pretrained;
             let weights = study.grid.variants().any(|settings| reads(&settings));
-            found.insert(name.clone(), encoder(places, name, weights)?);
+            found.insert(name.clone(), find_encoder(places, name, weights)?);
         }
     }
     Ok(found)
 }
 
-/// The datasets of the study's tasks.
-fn treebanks(study: &Study, places: &Places) -> anyhow::Result<BTreeMap<String, Treebank>> {
+/// Finds the datasets of the study's tasks.
+fn find_treebanks(study: &Study, places: &Places) -> anyhow::Result<BTreeMap<String, TreebankInput>> {
     let mut found = BTreeMap::new();
     for settings in study.grid.of_langs() {
         for lang in settings.tasks.values().map(|task| settings.dataset_of(task)) {
             if !found.contains_key(lang) {
-                let reads = Reads::by(study, lang);
-                found.insert(lang.into(), treebank(places, &study.plan.treebanks[lang], reads)?);
+                let reads = Reads::reads_of_study(study, lang);
+                found.insert(lang.into(), find_treebank(places, &study.plan.treebanks[lang], reads)?);
             }
         }
     }
@@ -104,8 +105,13 @@ fn treebanks(study: &Study, places: &Places) -> anyhow::Result<BTreeMap<String, 
 }
 
 /// Checks that a dataset has what a task of a cell needs.
-fn check_treebank(treebank: &Treebank, settings: &Settings, task: &str, labels: &str) -> anyhow::Result<()> {
-    let Treebank { name, files, format, .. } = treebank;
+fn check_treebank(
+    treebank: &TreebankInput,
+    settings: &Settings,
+    task: &str,
+    labels: &str,
+) -> anyhow::Result<()> {
+    let TreebankInput { name, files, format, .. } = treebank;
     let wanted = format_of(labels);
     if *format != wanted {
         bail!(
@@ -131,13 +137,14 @@ fn check_treebank(treebank: &Treebank, settings: &Settings, task: &str, labels: 
 }
 
 /// Checks that all policies fit their encoders.
-fn check_policies(study: &Study, encoders: &BTreeMap<String, Encoder>) -> Result<()> {
+fn check_policies(study: &Study, encoders: &BTreeMap<String, EncoderInput>) -> CommandResult<()> {
     for settings in study.grid.variants() {
         let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
         let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
-        for (_, stage) in settings.in_stages().plan()? {
-            let Encoder { blocks, local, .. } = &encoders[&settings.encoder.name];
-            stage.policy.resolve(Blocks::new(*blocks, local.iter().copied()), &heads).plan()?;
+        for (_, stage) in settings.in_stages().blame_plan()? {
+            let EncoderInput { blocks, local, .. } = &encoders[&settings.encoder.name];
+            let blocks = Blocks::new(*blocks, local.iter().copied());
+            stage.policy.resolve(blocks, &heads).blame_plan()?;
         }
     }
     Ok(())
@@ -162,15 +169,15 @@ fn check_folders(study: &Study, folders: &InputFolders) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Sources {
-    /// The study's cells, each with the files that it reads.
-    pub(crate) fn cells(&self, study: &Study, program: &Program) -> Vec<Cell> {
-        study.grid.iter().map(|settings| self.cell(study, program, settings)).collect()
+impl StudyInputs {
+    /// Makes the study's cells, each with the files that it reads.
+    pub(crate) fn make_cells(&self, study: &Study, program: &Program) -> Vec<Cell> {
+        study.grid.iter().map(|settings| self.make_cell(study, program, settings)).collect()
     }
 
-    /// A cell with these settings.
-    pub(crate) fn cell(&self, study: &Study, program: &Program, settings: Settings) -> Cell {
-        let inputs = self.inputs(&settings);
+    /// Makes a cell with these settings.
+    pub(crate) fn make_cell(&self, study: &Study, program: &Program, settings: Settings) -> Cell {
+        let inputs = self.inputs_of_cell(&settings);
         Cell::new(settings, inputs, &study.backend.to_string(), &program.about.code)
     }
 
@@ -180,8 +187,8 @@ impl Sources {
         found.files.contains_key("train").then(|| found.sentences.get("train").copied())?
     }
 
-    /// The files that a cell with these settings reads.
-    pub(crate) fn inputs(&self, settings: &Settings) -> Inputs {
+    /// Returns the files that a cell with these settings reads.
+    pub(crate) fn inputs_of_cell(&self, settings: &Settings) -> Inputs {
         let needed = |role: &str| match role {
             _ if role.starts_with("weights") => settings.encoder.init == Init::Pretrained,
             "test" => settings.eval.test && settings.data.cut_test == 0.0,
@@ -217,8 +224,8 @@ struct Reads {
 }
 
 impl Reads {
-    /// What the study's cells read of a dataset.
-    fn by(study: &Study, lang: &str) -> Self {
+    /// Returns what the study's cells read of a dataset.
+    fn reads_of_study(study: &Study, lang: &str) -> Self {
         let uses =
             |settings: &Settings| settings.tasks.values().any(|task| settings.dataset_of(task) == lang);
         let mut reads = Self { dev: false, test: false };
@@ -231,8 +238,8 @@ impl Reads {
 }
 
 /// Finds a dataset, and checks that every split can be parsed and has a sentence. A test file without labels, as
-/// GLUE's, is left out where no cell reads it.
-fn treebank(places: &Places, name: &str, reads: Reads) -> anyhow::Result<Treebank> {
+/// GLUE's, is left out if no cell reads it.
+fn find_treebank(places: &Places, name: &str, reads: Reads) -> anyhow::Result<TreebankInput> {
     let found = places.dataset_cut(name, !reads.dev);
     let DatasetFiles { name, origin, format, mut sources, .. } = found.map_err(|error| {
         let cut = match &error {
@@ -257,9 +264,9 @@ fn treebank(places: &Places, name: &str, reads: Reads) -> anyhow::Result<Treeban
         sources.remove("test");
     }
     for (split, source) in &sources {
-        sentences.insert(split.clone(), count(&source.path, format)?);
+        sentences.insert(split.clone(), count_sentences(&source.path, format)?);
     }
-    Ok(Treebank { name, origin, format, files: inputs_of(sources), sentences })
+    Ok(TreebankInput { name, origin, format, files: inputs_of(sources), sentences })
 }
 
 /// Whether a file has sentences but no labels, as GLUE's test files.
@@ -273,7 +280,7 @@ fn has_no_labels(path: &str, format: Format) -> anyhow::Result<bool> {
 
 /// Counts the sentences of a split. It is parsed as the cells will parse it, so that a bad line is found before any
 /// of them starts.
-fn count(path: &str, format: Format) -> anyhow::Result<usize> {
+fn count_sentences(path: &str, format: Format) -> anyhow::Result<usize> {
     let bytes = read(path)?;
     if let Some(foreign) = foreign(&bytes) {
         bail!("{path}: {foreign}");
@@ -298,16 +305,16 @@ fn count_all<T>(mut found: impl Iterator<Item = anyhow::Result<T>>) -> anyhow::R
     found.try_fold(0, |count, one| one.map(|_| count + 1))
 }
 
-fn encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<Encoder> {
+fn find_encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<EncoderInput> {
     let found = places.encoder(name, weights)?;
     let path = &found.sources["config"].path;
     let config = serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: not JSON"))?;
-    let blocks = blocks(path, &config)?;
-    let (local, config) = (local_blocks(&config, blocks), meaning(config));
-    Ok(Encoder { origin: found.origin, files: inputs_of(found.sources), blocks, local, config })
+    let blocks = count_blocks(path, &config)?;
+    let (local, config) = (local_blocks(&config, blocks), hash_config(config));
+    Ok(EncoderInput { origin: found.origin, files: inputs_of(found.sources), blocks, local, config })
 }
 
-/// Keys of a config that describe where a model comes from or what was made of it, and not what it computes.
+/// Keys of a config that describe a model's origin or later use, and not what it computes.
 const DESCRIPTIVE: [&str; 8] = [
     "_name_or_path",
     "architectures",
@@ -320,7 +327,7 @@ const DESCRIPTIVE: [&str; 8] = [
 ];
 
 /// Returns a hash of a config without [`DESCRIPTIVE`] keys. Layout and the order of keys do not count.
-fn meaning(mut config: serde_json::Value) -> String {
+fn hash_config(mut config: serde_json::Value) -> String {
     if let Some(all) = config.as_object_mut() {
         all.retain(|key, _| !DESCRIPTIVE.contains(&key.as_str()));
         all.sort_keys();
@@ -328,8 +335,8 @@ fn meaning(mut config: serde_json::Value) -> String {
     sha256(config.to_string().as_bytes())
 }
 
-/// The number of blocks in an encoder's config, under the key of any supported family.
-fn blocks(path: &str, config: &serde_json::Value) -> anyhow::Result<usize> {
+/// Returns the number of blocks in an encoder's config, under the key of any supported family.
+fn count_blocks(path: &str, config: &serde_json::Value) -> anyhow::Result<usize> {
     ["n_layers", "num_hidden_layers"]
         .iter()
         .find_map(|key| config.get(key)?.as_u64())
@@ -389,11 +396,11 @@ mod tests {
         ] {
             std::fs::write(path, bytes).expect("written");
             for format in [Format::Conllu, Format::Iob2, Format::Labelled] {
-                let error = count(path, format).expect_err("no text").to_string();
+                let error = count_sentences(path, format).expect_err("no text").to_string();
                 assert!(error.contains(path) && error.contains(cause), "{error}");
             }
         }
         std::fs::write(path, "i\u{fffd}e\tcold\n").expect("written");
-        assert_eq!(count(path, Format::Labelled).expect("read"), 1);
+        assert_eq!(count_sentences(path, Format::Labelled).expect("read"), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! Requests to stop: the user's Ctrl-C, and what systems and cluster engines send. TERM and HUP end a job; USR1 and USR2 come
 //! before a time limit.
 //!
-//! An engine signals every process of a job, in any order: workers leave signals to their parent, which tells them to stop
+//! An engine signals every process of a job, in any order: workers leave signals to their parent, which asks them to stop
 //! ([`leave_to_parent`]), and a parent whose worker was ended from outside waits a moment for its own signal
 //! ([`asked_within`]). Some engines send a signal several times: only a second Ctrl-C means more than the first.
 
@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use crate::fault::INTERRUPTED;
-use crate::worker::Message;
+use crate::worker::WorkerMessage;
 
 /// Why a process is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(unix), allow(dead_code))]
-pub(crate) enum Request {
+pub(crate) enum StopRequest {
     /// A person pressed Ctrl-C.
     CtrlC,
-    /// The system, or whoever cancelled the job, ends it.
+    /// The system ends the job, or a person has cancelled it.
     End,
     /// The job's time is almost over.
     TimeLimit,
@@ -30,67 +30,68 @@ pub(crate) enum Request {
 /// with its group.
 const SAME: Duration = Duration::from_millis(500);
 
-/// What is done before a request ends the process where no round is running.
-type Closing = Box<dyn Fn(Request) + Send>;
+/// What is done before a request ends the process while no round is running.
+type Closing = Box<dyn Fn(StopRequest) + Send>;
 
-struct State {
+struct InterruptState {
     /// The handlers are installed; a process can have only one of each.
     listens: bool,
     /// The running round.
-    running: Option<Sender<Message>>,
+    running: Option<Sender<WorkerMessage>>,
     closing: Option<Closing>,
-    first: Option<(Request, Instant)>,
+    first: Option<(StopRequest, Instant)>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { listens: false, running: None, closing: None, first: None });
+static STATE: Mutex<InterruptState> =
+    Mutex::new(InterruptState { listens: false, running: None, closing: None, first: None });
 
 /// Is notified of the first request.
 static ASKED: Condvar = Condvar::new();
 
-fn state() -> MutexGuard<'static, State> {
+fn lock_state() -> MutexGuard<'static, InterruptState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends [`Message::Interrupt`] to this round from now on.
-pub(crate) fn listen(sender: Sender<Message>) -> anyhow::Result<()> {
-    state().running = Some(sender);
-    install()
+/// Sends [`WorkerMessage::Interrupt`] to this round from now on.
+pub(crate) fn notify_round(sender: Sender<WorkerMessage>) -> anyhow::Result<()> {
+    lock_state().running = Some(sender);
+    install_handlers()
 }
 
-/// Ends what [`listen`] began. Returns the request that has come meanwhile, if any.
-pub(crate) fn listen_no_more() -> Option<Request> {
-    let mut state = state();
+/// Ends what [`notify_round`] began. Returns the request that has come meanwhile, if any.
+pub(crate) fn listen_no_more() -> Option<StopRequest> {
+    let mut state = lock_state();
     state.running = None;
     state.first.map(|(request, _)| request)
 }
 
-/// From now on a request ends the process after this was done, where no round is running.
-pub(crate) fn listen_between_rounds(closing: impl Fn(Request) + Send + 'static) -> anyhow::Result<()> {
-    state().closing = Some(Box::new(closing));
-    install()
+/// From now on a request ends the process after this was done, while no round is running.
+pub(crate) fn listen_between_rounds(closing: impl Fn(StopRequest) + Send + 'static) -> anyhow::Result<()> {
+    lock_state().closing = Some(Box::new(closing));
+    install_handlers()
 }
 
-/// The first request of all.
-pub(crate) fn request() -> Option<Request> {
-    state().first.map(|(request, _)| request)
+/// Returns the first request of all.
+pub(crate) fn first_request() -> Option<StopRequest> {
+    lock_state().first.map(|(request, _)| request)
 }
 
 /// Waits until there was a request, for at most so long, and returns whether there was.
 pub(crate) fn asked_within(limit: Duration) -> bool {
-    let waits = ASKED.wait_timeout_while(state(), limit, |state| state.first.is_none());
+    let waits = ASKED.wait_timeout_while(lock_state(), limit, |state| state.first.is_none());
     waits.unwrap_or_else(PoisonError::into_inner).0.first.is_some()
 }
 
-/// A request has come.
-fn received(request: Request) {
-    let mut state = state();
+/// Handles a request that has arrived.
+fn receive_request(request: StopRequest) {
+    let mut state = lock_state();
     let again = state.first.map(|(_, at)| at.elapsed());
-    if again.is_some_and(|since| request != Request::CtrlC || since < SAME) {
+    if again.is_some_and(|since| request != StopRequest::CtrlC || since < SAME) {
         return;
     }
     state.first.get_or_insert((request, Instant::now()));
     ASKED.notify_all();
-    if state.running.as_ref().is_some_and(|round| round.send(Message::Interrupt).is_ok()) {
+    if state.running.as_ref().is_some_and(|round| round.send(WorkerMessage::Interrupt).is_ok()) {
         return;
     }
     // Between rounds, and while the report is written, there are no workers to stop.
@@ -101,20 +102,20 @@ fn received(request: Request) {
     std::process::exit(INTERRUPTED.into());
 }
 
-fn install() -> anyhow::Result<()> {
-    if std::mem::replace(&mut state().listens, true) {
+fn install_handlers() -> anyhow::Result<()> {
+    if std::mem::replace(&mut lock_state().listens, true) {
         return Ok(());
     }
-    system::install().context("signals that ask this process to stop cannot be handled")
+    system::install_handlers().context("signals that ask this process to stop cannot be handled")
 }
 
-/// Makes this process, a worker, outlive the signals that ask processes to stop: its parent gets them too and tells it what
+/// Makes this process, a worker, outlive the signals that ask processes to stop: its parent gets them too and asks it what
 /// to do, and its input ends when the parent does.
 ///
 /// # Errors
 /// If the system does not allow it.
 pub fn leave_to_parent() -> std::io::Result<()> {
-    system::ignore()
+    system::ignore_interrupts()
 }
 
 /// Whether a process that ended so was ended by a signal that may have gone to all processes of a job.
@@ -133,20 +134,20 @@ mod system {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGUSR1, SIGUSR2};
     use signal_hook::iterator::Signals;
 
-    use super::{Request, received};
+    use super::{StopRequest, receive_request};
 
     const ALL: [i32; 5] = [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
 
-    pub(super) fn install() -> Result<()> {
+    pub(super) fn install_handlers() -> Result<()> {
         // `nohup` has hangups ignored.
         let wanted = ALL.iter().filter(|signal| **signal != SIGHUP || !hangups_are_ignored());
         let mut signals = Signals::new(wanted)?;
         std::thread::spawn(move || {
             for signal in signals.forever() {
-                received(match signal {
-                    SIGINT => Request::CtrlC,
-                    SIGUSR1 | SIGUSR2 => Request::TimeLimit,
-                    _ => Request::End,
+                receive_request(match signal {
+                    SIGINT => StopRequest::CtrlC,
+                    SIGUSR1 | SIGUSR2 => StopRequest::TimeLimit,
+                    _ => StopRequest::End,
                 });
             }
         });
@@ -154,7 +155,7 @@ mod system {
     }
 
     /// A handler that does nothing, unlike a signal that is ignored, is not passed on to programs that this one starts.
-    pub(super) fn ignore() -> Result<()> {
+    pub(super) fn ignore_interrupts() -> Result<()> {
         let unread = Arc::new(AtomicBool::new(false));
         ALL.iter().try_for_each(|signal| signal_hook::flag::register(*signal, unread.clone()).map(drop))
     }
@@ -165,7 +166,7 @@ mod system {
             .is_some_and(|signal| signal == SIGKILL || ALL.contains(&signal))
     }
 
-    /// As Linux says; elsewhere nothing is known.
+    //// As Linux reports it; unknown on other systems.
     fn hangups_are_ignored() -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -179,13 +180,13 @@ mod system {
     use std::io::{Error, Result};
     use std::process::ExitStatus;
 
-    use super::{Request, received};
+    use super::{StopRequest, receive_request};
 
-    pub(super) fn install() -> Result<()> {
-        ctrlc::set_handler(|| received(Request::CtrlC)).map_err(Error::other)
+    pub(super) fn install_handlers() -> Result<()> {
+        ctrlc::set_handler(|| receive_request(StopRequest::CtrlC)).map_err(Error::other)
     }
 
-    pub(super) fn ignore() -> Result<()> {
+    pub(super) fn ignore_interrupts() -> Result<()> {
         Ok(())
     }
 

@@ -1,27 +1,27 @@
-//! Where an executor gets its jobs from: one at a time, when a worker is free.
+//! The source of an executor's jobs: one at a time, when a worker is free.
 
 use std::collections::VecDeque;
 
 use frostline_record::{Cell, Job};
 
-use crate::fault::Result;
+use crate::fault::CommandResult;
 
 /// The jobs of a round.
 pub trait Jobs {
-    /// The next job. Who gets it ends it with [`Jobs::close`].
+    /// The next job. Who gets it ends it with [`Jobs::close_job`].
     ///
     /// # Errors
     /// If the sweep's folder cannot be read or written.
-    fn next(&mut self) -> Result<NextJob>;
+    fn next(&mut self) -> CommandResult<NextJob>;
 
     /// The number of jobs that were not handed out, as far as it is known.
-    fn left(&self) -> usize;
+    fn unstarted_jobs(&self) -> usize;
 
     /// Whether a job that was handed out has passed to another process, so that it should be stopped.
     fn is_lost(&self, job: &Job) -> bool;
 
     /// Ends a job that was handed out.
-    fn close(&mut self, job: &Job, end: JobEnd);
+    fn close_job(&mut self, job: &Job, end: JobEnd);
 }
 
 /// The answer to the question for the next job.
@@ -40,9 +40,9 @@ pub enum NextJob {
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEnd {
-    /// Its record is in place.
+    /// The record is in place.
     Recorded,
-    /// Its record is in place, and is an error.
+    /// The record is in place, and is an error.
     Failed,
     /// It was stopped; any process may go on with it.
     Stopped,
@@ -61,11 +61,11 @@ impl From<Vec<Job>> for Queue {
 }
 
 impl Jobs for Queue {
-    fn next(&mut self) -> Result<NextJob> {
+    fn next(&mut self) -> CommandResult<NextJob> {
         Ok(self.0.pop_front().map_or(NextJob::Finished, |job| NextJob::Job(Box::new(job), None)))
     }
 
-    fn left(&self) -> usize {
+    fn unstarted_jobs(&self) -> usize {
         self.0.len()
     }
 
@@ -73,5 +73,5 @@ impl Jobs for Queue {
         false
     }
 
-    fn close(&mut self, _job: &Job, _end: JobEnd) {}
+    fn close_job(&mut self, _job: &Job, _end: JobEnd) {}
 }

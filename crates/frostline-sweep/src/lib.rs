@@ -2,17 +2,18 @@
 #![forbid(unsafe_code)]
 
 #[macro_use]
-mod say;
+mod output;
 
 mod assistant;
 mod backend;
+mod block_sets;
+mod cell_description;
 mod claims;
 mod crash;
-mod data;
 mod data_check;
+mod data_report;
 mod ending;
 mod executor;
-mod facts;
 pub mod fault;
 mod fetch;
 mod folder;
@@ -21,7 +22,8 @@ mod gpu;
 mod inputs;
 mod interrupts;
 mod jobs;
-mod list;
+#[cfg(test)]
+mod large_folders;
 mod live;
 mod memory;
 mod notices;
@@ -30,6 +32,7 @@ mod offline;
 mod outcome;
 mod packing;
 mod place;
+mod plan_listing;
 mod plans;
 mod program;
 mod progress;
@@ -37,10 +40,7 @@ mod publish;
 mod rates;
 mod report;
 mod request;
-mod sample;
-#[cfg(test)]
-mod scale;
-mod sets;
+mod sample_sentence;
 mod slurm;
 mod snapshot;
 mod status;
@@ -50,7 +50,7 @@ pub mod system_memory;
 mod timing;
 pub mod trace;
 mod track;
-mod twins;
+mod twin_cells;
 pub mod units;
 mod unsent;
 mod work;
@@ -66,22 +66,22 @@ pub use executor::{Executor, Observer};
 pub use fetch::{check_fetch, fetch};
 pub use interrupts::leave_to_parent;
 pub use jobs::{JobEnd, Jobs, NextJob, Queue};
-pub use live::{FIRST_STEPS, LOADING, MOST_POINTS, Progress};
+pub use live::{CellProgress, FIRST_STEPS, LOADING, MOST_POINTS};
 pub use notices::{CellName, Notice};
 pub use outcome::Outcome;
-pub use place::{Place, shown};
+pub use output::{OutputKind, print_output, say_line};
+pub use place::{Place, shown_path};
 pub use plans::{BUILT_IN, BuiltIn};
 pub use program::Program;
 pub use publish::publish;
 pub use report::{report, report_files};
 pub use request::{
-    Action, Changes, Failures, FetchRequest, InputFolders, SlurmRequest, SweepRequest, WorkRequest,
+    Action, Failures, FetchRequest, InputFolders, SettingChanges, SlurmRequest, SweepRequest, WorkRequest,
 };
-pub use say::{Output, print, say_line};
 pub use slurm::options::SlurmOptions;
-pub use slurm::{JobId, Submitted, cancel, submissions};
-pub use snapshot::{CellSnapshot, CellState, Counts, Snapshot, Watched};
-pub use status::status;
+pub use slurm::{JobId, Submitted, cancel_cluster_jobs, read_submissions};
+pub use snapshot::{CellCounts, CellSnapshot, CellState, Snapshot, WatchedSweep};
+pub use status::print_status;
 pub use sweep::sweep;
 pub use unsent::send_tracked;
 pub use work::work;

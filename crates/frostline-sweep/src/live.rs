@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use frostline_record::{Event, StepEvent};
 use serde::Serialize;
 
-/// What is said of a cell whose data and model are not loaded yet.
+/// The state of a cell whose data and model are not loaded yet.
 pub const LOADING: &str = "loading, no step yet";
 
-/// What is said of a cell between loading and the first point of its loss curve, which can be minutes later.
+/// The state of a cell between loading and the first point of its loss curve, which can be minutes later.
 pub const FIRST_STEPS: &str = "first steps, no loss yet";
 
 /// The most that is read of a file at once; the rest is read the next time.
@@ -20,7 +20,7 @@ const MOST_READ: u64 = 4 << 20;
 
 /// How far a running cell is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Progress {
+pub struct CellProgress {
     /// Optimiser steps taken so far.
     pub step: u64,
     /// Steps in all.
@@ -33,7 +33,7 @@ pub struct Progress {
     pub tokens_per_s: f64,
     /// Expected time to the cell's end, in seconds, when the step was taken.
     pub left_s: f64,
-    /// Peak resident memory of the worker, in MiB; nothing where the system does not report it.
+    /// Peak resident memory of the worker, in MiB; `None` if the system does not report it.
     pub peak_rss_mib: Option<f64>,
     /// The loss after so many steps, at most [`MOST_POINTS`] points.
     pub losses: Vec<(u64, f64)>,
@@ -44,42 +44,42 @@ pub struct Progress {
 /// The most points of a curve that are kept.
 pub const MOST_POINTS: usize = 256;
 
-/// What a cell's file of events has said so far.
+/// What a cell's file of events contains so far.
 pub(crate) struct Live {
     file: PathBuf,
     id: String,
-    /// Up to where it was read.
+    /// The position up to which it was read.
     read: u64,
     last: Option<StepEvent>,
-    losses: Curve<u64>,
-    dev_accuracy: Curve<u32>,
+    losses: LiveCurve<u64>,
+    dev_accuracy: LiveCurve<u32>,
 }
 
 impl Live {
-    /// Nothing yet of a cell with this id.
-    pub(crate) fn of(folder: &Path, id: &str) -> Self {
+    /// Creates the state of a cell with this id, of which nothing was read yet.
+    pub(crate) fn for_cell(folder: &Path, id: &str) -> Self {
         Self {
             file: folder.join("metrics.jsonl"),
             id: id.into(),
             read: 0,
             last: None,
-            losses: Curve::default(),
-            dev_accuracy: Curve::default(),
+            losses: LiveCurve::default(),
+            dev_accuracy: LiveCurve::default(),
         }
     }
 
     /// Reads what has been appended. Nothing before the first point of the loss curve. A file that cannot be read at this
-    /// moment says nothing new.
-    pub(crate) fn read(&mut self) -> Option<Progress> {
-        if let Ok(text) = self.appended() {
+    /// moment brings nothing new.
+    pub(crate) fn read_progress(&mut self) -> Option<CellProgress> {
+        if let Ok(text) = self.read_appended() {
             // A line that is still being written is read the next time. One that fills all that is read is no event.
             let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
             let whole = if end == 0 && text.len() as u64 == MOST_READ { text.len() } else { end };
             self.read += whole as u64;
             let text = String::from_utf8_lossy(&text[..whole]);
-            text.lines().filter_map(Event::read_line).for_each(|event| self.add(event));
+            text.lines().filter_map(Event::read_line).for_each(|event| self.add_event(event));
         }
-        self.progress()
+        self.current_progress()
     }
 
     /// Whether the cell is loaded and takes steps: its worker makes the file before the first one.
@@ -87,11 +87,11 @@ impl Live {
         self.file.is_file()
     }
 
-    fn appended(&mut self) -> std::io::Result<Vec<u8>> {
+    fn read_appended(&mut self) -> std::io::Result<Vec<u8>> {
         let mut file = frostline_files::open(&self.file).map_err(|error| error.reason)?;
         if file.metadata()?.len() < self.read {
             // The cell has begun anew.
-            *self = Self { file: std::mem::take(&mut self.file), ..Self::of(Path::new(""), &self.id) };
+            *self = Self { file: std::mem::take(&mut self.file), ..Self::for_cell(Path::new(""), &self.id) };
         }
         file.seek(SeekFrom::Start(self.read))?;
         let mut bytes = Vec::new();
@@ -99,23 +99,23 @@ impl Live {
         Ok(bytes)
     }
 
-    fn add(&mut self, event: Event) {
+    fn add_event(&mut self, event: Event) {
         if event.id() != Some(&self.id) {
             return;
         }
         match event {
             Event::Step(step) => {
-                self.losses.add(step.step, step.loss_nats);
+                self.losses.add_point(step.step, step.loss_nats);
                 self.last = Some(step);
             }
-            Event::Epoch { row, .. } => self.dev_accuracy.add(row.epoch, row.dev.accuracy()),
+            Event::Epoch { row, .. } => self.dev_accuracy.add_point(row.epoch, row.dev.accuracy()),
             _ => {}
         }
     }
 
-    fn progress(&self) -> Option<Progress> {
+    fn current_progress(&self) -> Option<CellProgress> {
         let last = self.last.as_ref()?;
-        Some(Progress {
+        Some(CellProgress {
             step: last.step,
             steps: last.steps,
             epoch: last.epoch,
@@ -137,11 +137,11 @@ impl Live {
 
 /// Points of a curve, thinned so that their number stays bounded.
 #[derive(Default)]
-struct Curve<T>(Vec<(T, f64)>);
+struct LiveCurve<T>(Vec<(T, f64)>);
 
-impl<T: PartialOrd> Curve<T> {
-    /// Adds a point. Those at its place and behind it were of an attempt that ended, and are dropped.
-    fn add(&mut self, at: T, value: f64) {
+impl<T: PartialOrd> LiveCurve<T> {
+    /// Adds a point. Points at its place and behind it belong to an attempt that ended, and are dropped.
+    fn add_point(&mut self, at: T, value: f64) {
         while self.0.pop_if(|(last, _)| *last >= at).is_some() {}
         self.0.push((at, value));
         if self.0.len() > MOST_POINTS {
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    fn step(step: u64, loss_nats: f64) -> Event {
+    fn step_event(step: u64, loss_nats: f64) -> Event {
         Event::Step(StepEvent {
             id: "a1".into(),
             step,
@@ -177,7 +177,7 @@ mod tests {
         })
     }
 
-    fn epoch(epoch: u32) -> Event {
+    fn epoch_event(epoch: u32) -> Event {
         let row = EpochRow {
             epoch,
             stage: 1,
@@ -191,81 +191,94 @@ mod tests {
         Event::Epoch { id: "a1".into(), row }
     }
 
-    fn append(folder: &Path, text: &str) {
+    fn append_text(folder: &Path, text: &str) {
         let mut file =
             OpenOptions::new().create(true).append(true).open(folder.join("metrics.jsonl")).expect("a file");
         file.write_all(text.as_bytes()).expect("written");
     }
 
-    fn line(event: &Event) -> String {
+    fn event_line(event: &Event) -> String {
         serde_json::to_string(event).expect("plain data") + "\n"
     }
 
     #[test]
     fn what_is_appended_is_read_once_and_a_half_line_later() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut live = Live::of(folder.path(), "a1");
-        assert_eq!(live.read(), None);
+        let mut live = Live::for_cell(folder.path(), "a1");
+        assert_eq!(live.read_progress(), None);
         assert!(!live.has_begun());
-        append(folder.path(), "");
-        assert_eq!((live.read(), live.has_begun()), (None, true), "it takes its first steps");
-        append(folder.path(), &line(&step(10, 2.0)));
-        let second = line(&step(20, 1.5));
-        append(folder.path(), &second[..20]);
-        assert_eq!(live.read().expect("a step").losses, [(10, 2.0)]);
-        append(folder.path(), &second[20..]);
-        append(folder.path(), &(line(&epoch(1)) + "damaged\n" + &line(&step(30, 1.0)).replace("a1", "b2")));
-        let found = live.read().expect("steps");
+        append_text(folder.path(), "");
+        assert_eq!((live.read_progress(), live.has_begun()), (None, true), "it takes its first steps");
+        append_text(folder.path(), &event_line(&step_event(10, 2.0)));
+        let second = event_line(&step_event(20, 1.5));
+        append_text(folder.path(), &second[..20]);
+        assert_eq!(live.read_progress().expect("a step").losses, [(10, 2.0)]);
+        append_text(folder.path(), &second[20..]);
+        append_text(
+            folder.path(),
+            &(event_line(&epoch_event(1))
+                + "damaged\n"
+                + &event_line(&step_event(30, 1.0)).replace("a1", "b2")),
+        );
+        let found = live.read_progress().expect("steps");
         assert_eq!((found.step, found.losses.len(), found.dev_accuracy), (20, 2, vec![(1, 0.25)]));
     }
 
     #[test]
     fn what_an_attempt_repeats_is_there_once() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut live = Live::of(folder.path(), "a1");
-        append(
+        let mut live = Live::for_cell(folder.path(), "a1");
+        append_text(
             folder.path(),
-            &[step(10, 2.0), step(20, 1.5), epoch(1), step(30, 1.0)].map(|e| line(&e)).concat(),
+            &[step_event(10, 2.0), step_event(20, 1.5), epoch_event(1), step_event(30, 1.0)]
+                .map(|e| event_line(&e))
+                .concat(),
         );
-        live.read();
-        // Another worker goes on from a checkpoint after step 10.
-        append(folder.path(), &[step(20, 1.25), epoch(1)].map(|e| line(&e)).concat());
-        let found = live.read().expect("steps");
+        live.read_progress();
+        // Another worker continues from a checkpoint after step 10.
+        append_text(folder.path(), &[step_event(20, 1.25), epoch_event(1)].map(|e| event_line(&e)).concat());
+        let found = live.read_progress().expect("steps");
         assert_eq!(found.losses, [(10, 2.0), (20, 1.25)]);
         assert_eq!(found.dev_accuracy.len(), 1);
         // Another starts anew.
         std::fs::remove_file(folder.path().join("metrics.jsonl")).expect("removed");
-        append(folder.path(), &line(&step(5, 3.0)));
-        assert_eq!(live.read().expect("a step").losses, [(5, 3.0)]);
+        append_text(folder.path(), &event_line(&step_event(5, 3.0)));
+        assert_eq!(live.read_progress().expect("a step").losses, [(5, 3.0)]);
     }
 
     #[test]
     fn events_with_numbers_that_nothing_can_be_computed_with_are_left_out() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut live = Live::of(folder.path(), "a1");
-        let large = [1e308, -1e308, 1e16].map(|loss| line(&step(20, loss))).concat();
-        append(folder.path(), &(line(&step(10, 2.0)) + &large + &line(&step(u64::MAX, 1.0))));
-        assert_eq!(live.read().expect("a step").losses, [(10, 2.0)]);
+        let mut live = Live::for_cell(folder.path(), "a1");
+        let large = [1e308, -1e308, 1e16].map(|loss| event_line(&step_event(20, loss))).concat();
+        append_text(
+            folder.path(),
+            &(event_line(&step_event(10, 2.0)) + &large + &event_line(&step_event(u64::MAX, 1.0))),
+        );
+        assert_eq!(live.read_progress().expect("a step").losses, [(10, 2.0)]);
     }
 
     #[test]
     fn many_epochs_and_lines_without_end_take_bounded_time_and_memory() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut live = Live::of(folder.path(), "a1");
-        let epochs: String = (1..10_000).map(|number| line(&epoch(number))).collect();
-        append(folder.path(), &("x".repeat(2 * MOST_READ as usize) + "\n" + &line(&step(10, 2.0)) + &epochs));
-        let looks = (0..10).take_while(|_| live.read().is_none()).count();
+        let mut live = Live::for_cell(folder.path(), "a1");
+        let epochs: String = (1..10_000).map(|number| event_line(&epoch_event(number))).collect();
+        append_text(
+            folder.path(),
+            &("x".repeat(2 * MOST_READ as usize) + "\n" + &event_line(&step_event(10, 2.0)) + &epochs),
+        );
+        let looks = (0..10).take_while(|_| live.read_progress().is_none()).count();
         assert_eq!(looks, 2, "what is read is not read again");
         while live.read != std::fs::metadata(&live.file).expect("the file").len() {
-            live.read();
+            live.read_progress();
         }
         assert!(live.dev_accuracy.0.len() <= MOST_POINTS);
     }
 
     #[test]
     fn a_long_curve_keeps_its_ends() {
-        let mut curve = Curve::default();
-        (1..=10_000).for_each(|step| curve.add(step, 1.0));
+        let mut curve = LiveCurve::default();
+        (1..=10_000).for_each(|step| curve.add_point(step, 1.0));
         assert!(curve.0.len() <= MOST_POINTS);
         assert_eq!((curve.0[0].0, curve.0.last().map(|point| point.0)), (1, Some(10_000)));
     }

@@ -2,8 +2,8 @@
 //!
 //! # To add an event of a sweep
 //!
-//! A variant of `Notice` in `crates/frostline-sweep/src/notices.rs`, sent where it happens, and in
-//! `crates/frostline-watch/src/changes.rs` where it can be seen in the folder.
+//! A variant of `Notice` in `crates/frostline-sweep/src/notices.rs`, sent when it happens, and in
+//! `crates/frostline-watch/src/changes.rs` if it can be seen in the folder.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -12,7 +12,7 @@ use frostline_record::{Cell, EpochRow, Event, Job, Loaded, Record, StepEvent};
 use serde::Serialize;
 
 use crate::executor::Observer;
-use crate::say::{self, Output};
+use crate::output::{self, OutputKind};
 use crate::snapshot::CellState;
 
 /// Something that happened. Cells are named by their id, and by the title that people read.
@@ -25,7 +25,7 @@ pub enum Notice {
         folder: String,
         /// All cells.
         cells: usize,
-        /// Those that are recorded already.
+        /// Number of cells that are recorded already.
         done: usize,
     },
     /// A process has begun a cell.
@@ -43,11 +43,11 @@ pub enum Notice {
         cell: CellName,
         /// Optimiser steps that it takes.
         steps: u64,
-        /// The step from which a checkpoint resumes it; 0 where there is none.
+        /// The step from which a checkpoint resumes it; 0 if there is none.
         resumed: u64,
         /// All parameters.
         parameters: u64,
-        /// Those that learn.
+        /// Number of parameters that learn.
         trainable: u64,
     },
     /// A point of the loss curve.
@@ -85,9 +85,9 @@ pub enum Notice {
         /// The cell.
         #[serde(flatten)]
         cell: CellName,
-        /// Accuracy of each split of the headline task, in [0, 1]; empty where another process recorded it.
+        /// Accuracy of each split of the headline task, in [0, 1]; empty if another process recorded it.
         accuracy: BTreeMap<String, f64>,
-        /// What the cell took, in seconds; nothing where another process recorded it.
+        /// The cell's time in seconds; missing if another process recorded it.
         total_s: Option<f64>,
     },
     /// A cell has failed.
@@ -112,9 +112,9 @@ pub enum Notice {
     End {
         /// All cells.
         cells: usize,
-        /// Those that are recorded.
+        /// Number of cells that are recorded.
         done: usize,
-        /// Those that have failed.
+        /// Number of cells that have failed.
         failed: usize,
     },
 }
@@ -122,16 +122,16 @@ pub enum Notice {
 /// A cell in a notice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CellName {
-    /// Its id.
+    /// The cell's id.
     pub id: String,
-    /// Its title.
+    /// The cell's title.
     pub cell: String,
 }
 
 impl CellName {
-    /// The name of a cell.
+    /// Returns the name of a cell.
     #[must_use]
-    pub fn of(cell: &Cell) -> Self {
+    pub fn of_cell(cell: &Cell) -> Self {
         Self { id: cell.id.clone(), cell: cell.title() }
     }
 }
@@ -140,7 +140,7 @@ impl Notice {
     /// Writes it to standard output as a line.
     ///
     /// # Errors
-    /// Where standard output is closed or full.
+    /// If standard output is closed or full.
     pub fn print(&self) -> io::Result<()> {
         let line = serde_json::to_string(self).expect("plain data always serialises");
         let mut out = io::stdout().lock();
@@ -148,14 +148,14 @@ impl Notice {
         out.flush()
     }
 
-    /// Prints it if the command line asks for JSON. Where nobody reads it, it is lost and the work goes on.
-    pub(crate) fn send(&self) {
-        if say::output() == Output::Json {
+    /// Prints the notice if the command line asks for JSON. If no program reads it, it is lost and the work continues.
+    pub(crate) fn print_if_asked(&self) {
+        if output::output_kind() == OutputKind::Json {
             let _ = self.print();
         }
     }
 
-    /// The state that a cell has come to, where that is an end of its run.
+    /// Returns the notice for the state that a cell has reached, if that is an end of its run.
     #[must_use]
     pub fn of_state(cell: CellName, state: &CellState) -> Option<Self> {
         Some(match state {
@@ -177,25 +177,25 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    fn name(&self, id: &str) -> CellName {
+    fn cell_name(&self, id: &str) -> CellName {
         CellName { id: id.into(), cell: self.titles.get(id).cloned().unwrap_or_default() }
     }
 
-    fn loaded(&self, loaded: &Loaded) {
+    fn report_loaded(&self, loaded: &Loaded) {
         let Loaded { steps, resumed, accounts, .. } = loaded;
         Notice::Loaded {
-            cell: self.name(&loaded.id),
+            cell: self.cell_name(&loaded.id),
             steps: *steps,
             resumed: *resumed,
             parameters: accounts.total,
             trainable: accounts.trainable,
         }
-        .send();
+        .print_if_asked();
     }
 
-    fn step(&self, step: &StepEvent) {
+    fn report_step(&self, step: &StepEvent) {
         Notice::Step {
-            cell: self.name(&step.id),
+            cell: self.cell_name(&step.id),
             step: step.step,
             steps: step.steps,
             epoch: step.epoch,
@@ -204,25 +204,26 @@ impl Notices {
             left_s: step.left_s,
             peak_rss_mib: step.peak_rss_mib,
         }
-        .send();
+        .print_if_asked();
     }
 
-    fn epoch(&self, id: &str, row: &EpochRow) {
-        Notice::Epoch { cell: self.name(id), epoch: row.epoch, dev_accuracy: row.dev.accuracy() }.send();
+    fn report_epoch(&self, id: &str, row: &EpochRow) {
+        Notice::Epoch { cell: self.cell_name(id), epoch: row.epoch, dev_accuracy: row.dev.accuracy() }
+            .print_if_asked();
     }
 }
 
 impl Observer for Notices {
-    fn started(&mut self, job: &Job, from: Option<&str>) {
+    fn job_started(&mut self, job: &Job, from: Option<&str>) {
         self.titles.insert(job.cell.id.clone(), job.cell.title());
-        Notice::Started { cell: CellName::of(&job.cell), from: from.map(Into::into) }.send();
+        Notice::Started { cell: CellName::of_cell(&job.cell), from: from.map(Into::into) }.print_if_asked();
     }
 
-    fn progress(&mut self, event: &Event) {
+    fn cell_progressed(&mut self, event: &Event) {
         match event {
-            Event::Loaded(loaded) => self.loaded(loaded),
-            Event::Step(step) => self.step(step),
-            Event::Epoch { id, row } => self.epoch(id, row),
+            Event::Loaded(loaded) => self.report_loaded(loaded),
+            Event::Step(step) => self.report_step(step),
+            Event::Epoch { id, row } => self.report_epoch(id, row),
             Event::Prefix(_)
             | Event::Dev { .. }
             | Event::Ready(_)
@@ -234,62 +235,62 @@ impl Observer for Notices {
         }
     }
 
-    fn done(&mut self, cell: &Cell, record: Option<&Record>) {
-        let state = record.map(CellState::of);
-        let notice = state.and_then(|state| Notice::of_state(CellName::of(cell), &state));
-        notice.unwrap_or_else(|| recorded(cell)).send();
+    fn cell_done(&mut self, cell: &Cell, record: Option<&Record>) {
+        let state = record.map(CellState::of_record);
+        let notice = state.and_then(|state| Notice::of_state(CellName::of_cell(cell), &state));
+        notice.unwrap_or_else(|| recorded_notice(cell)).print_if_asked();
     }
 
-    fn failed(&mut self, cell: &Cell, error: &str) {
-        Notice::Failed { cell: CellName::of(cell), error: error.into(), again: false }.send();
+    fn cell_failed(&mut self, cell: &Cell, error: &str) {
+        Notice::Failed { cell: CellName::of_cell(cell), error: error.into(), again: false }.print_if_asked();
     }
 
-    fn retried(&mut self, cell: &Cell, error: &str) {
-        Notice::Failed { cell: CellName::of(cell), error: error.into(), again: true }.send();
+    fn cell_retried(&mut self, cell: &Cell, error: &str) {
+        Notice::Failed { cell: CellName::of_cell(cell), error: error.into(), again: true }.print_if_asked();
     }
 
-    fn elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
+    fn cell_recorded_elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
         match error {
-            Some(error) => self.failed(cell, error),
-            None => recorded(cell).send(),
+            Some(error) => self.cell_failed(cell, error),
+            None => recorded_notice(cell).print_if_asked(),
         }
     }
 
-    fn lost(&mut self, cell: &Cell) {
-        Notice::Left { cell: CellName::of(cell) }.send();
+    fn cell_lost(&mut self, cell: &Cell) {
+        Notice::Left { cell: CellName::of_cell(cell) }.print_if_asked();
     }
 
-    fn interrupted(&mut self) {
-        Notice::Interrupted.send();
+    fn sweep_interrupted(&mut self) {
+        Notice::Interrupted.print_if_asked();
     }
 }
 
-fn recorded(cell: &Cell) -> Notice {
-    Notice::Done { cell: CellName::of(cell), accuracy: BTreeMap::new(), total_s: None }
+fn recorded_notice(cell: &Cell) -> Notice {
+    Notice::Done { cell: CellName::of_cell(cell), accuracy: BTreeMap::new(), total_s: None }
 }
 
-/// Names the cells that fail, and says nothing else.
+/// Reports only the cells that fail.
 pub(crate) struct OnlyFaults;
 
 impl Observer for OnlyFaults {
-    fn started(&mut self, _: &Job, _: Option<&str>) {}
-    fn progress(&mut self, _: &Event) {}
-    fn done(&mut self, _: &Cell, _: Option<&Record>) {}
+    fn job_started(&mut self, _: &Job, _: Option<&str>) {}
+    fn cell_progressed(&mut self, _: &Event) {}
+    fn cell_done(&mut self, _: &Cell, _: Option<&Record>) {}
 
-    fn failed(&mut self, cell: &Cell, error: &str) {
+    fn cell_failed(&mut self, cell: &Cell, error: &str) {
         note!("{}: FAILED: {error}", cell.title());
     }
 
-    fn retried(&mut self, cell: &Cell, error: &str) {
+    fn cell_retried(&mut self, cell: &Cell, error: &str) {
         note!("{}: failed, will be run again: {error}", cell.title());
     }
 
-    fn elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
+    fn cell_recorded_elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
         if let Some(error) = error {
             note!("{}: FAILED: {error}, by another process", cell.title());
         }
     }
 
-    fn lost(&mut self, _: &Cell) {}
-    fn interrupted(&mut self) {}
+    fn cell_lost(&mut self, _: &Cell) {}
+    fn sweep_interrupted(&mut self) {}
 }

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 
-use crate::fault::{Blame as _, Result};
+use crate::fault::{Blame as _, CommandResult};
 
 /// Switches offline mode on.
 pub(crate) const OFFLINE: &str = "FROSTLINE_OFFLINE";
@@ -10,16 +10,16 @@ pub(crate) const OFFLINE: &str = "FROSTLINE_OFFLINE";
 /// Whether the environment forbids connections.
 ///
 /// # Errors
-/// If it says neither yes nor no.
-pub(crate) fn is_offline(set: impl Fn(&str) -> Option<String>) -> Result<bool> {
+/// If its value means neither yes nor no.
+pub(crate) fn is_offline(set: impl Fn(&str) -> Option<String>) -> CommandResult<bool> {
     match set(OFFLINE).map(|value| value.to_ascii_lowercase()).as_deref() {
         None | Some("" | "0" | "false" | "no" | "off") => Ok(false),
         Some("1" | "true" | "yes" | "on") => Ok(true),
-        Some(other) => Err(anyhow!("{OFFLINE}={other}: expected 1 or 0")).plan(),
+        Some(other) => Err(anyhow!("{OFFLINE}={other}: expected 1 or 0")).blame_plan(),
     }
 }
 
-/// A variable of this process's environment.
-pub(crate) fn variable(name: &str) -> Option<String> {
+/// Returns a variable of this process's environment.
+pub(crate) fn environment_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

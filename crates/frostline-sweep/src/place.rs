@@ -16,14 +16,14 @@ pub struct Place {
 impl Place {
     /// The current folder, with the plans that are compiled into the program.
     #[must_use]
-    pub fn here() -> Self {
+    pub fn current_folder() -> Self {
         Self { folder: PathBuf::new(), plans: None, built: true }
     }
 }
 
 /// A path for messages: relative if it is below the current folder.
 #[must_use]
-pub fn shown(path: &Path) -> String {
+pub fn shown_path(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here)
         .ok()

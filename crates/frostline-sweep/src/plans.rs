@@ -1,4 +1,4 @@
-//! Built-in plans: those of `configs/`, compiled into the program and found by name.
+//! Built-in plans: the plans in `configs/`, compiled into the program and found by name.
 //!
 //! # To add a built-in plan
 //!
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use frostline_record::{Plan, PlanError, Reference, ReferenceError};
 
-use crate::fault::{Blame as _, Result};
-use crate::place::{Place, shown};
+use crate::fault::{Blame as _, CommandResult};
+use crate::place::{Place, shown_path};
 use crate::request::{InputFolders, SweepRequest};
 
 /// A plan that is compiled into the program.
@@ -79,7 +79,7 @@ impl BuiltIn {
         BUILT_IN.iter().find(|plan| plan.name == name)
     }
 
-    /// The plan's `about` line; where it is empty, the first sentence of the file's first comment.
+    /// Returns the plan's `about` line; if it is empty, the first sentence of the file's first comment.
     #[must_use]
     pub fn about(&self) -> &'static str {
         let value = self.text.lines().find_map(|line| line.strip_prefix("about = \"")?.strip_suffix('"'));
@@ -98,14 +98,14 @@ impl BuiltIn {
 /// Bytes.
 const MOST_PLAN: u64 = 16 << 20;
 
-/// The text of a plan and where it was read from.
+/// The text of a plan and the place from which it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanText {
-    /// Its name in messages.
+    /// The plan's name in messages.
     pub shown: String,
     /// Its TOML text.
     pub text: String,
-    /// Its file; `None` for a built-in plan.
+    /// The plan's file; `None` for a built-in plan.
     path: Option<PathBuf>,
 }
 
@@ -114,19 +114,22 @@ impl PlanText {
     ///
     /// # Errors
     /// If the reference cannot be read or is invalid.
-    pub(crate) fn reference(&self, plan: &Plan) -> std::result::Result<Option<Reference>, ReferenceError> {
+    pub(crate) fn read_reference(
+        &self,
+        plan: &Plan,
+    ) -> std::result::Result<Option<Reference>, ReferenceError> {
         let built_in = REFERENCES.iter().find(|(path, _)| *path == plan.reference);
         let folder = |path: &PathBuf| path.parent().map(|folder| folder.join(&plan.reference));
         let is_beside = self.path.as_ref().and_then(folder).is_some_and(|path| path.is_file());
         match built_in {
-            // A built-in plan that was printed into a file has no reference beside it.
+            // A built-in plan that was printed into a file has no reference next to it.
             Some((path, text)) if !is_beside => Reference::parse(text, path).map(Some),
             _ => Reference::of_plan(plan, self.path.as_deref().unwrap_or(Path::new(""))),
         }
     }
 
     /// An error in the settings, with the plan's name before it if they are so in the plan. What a command has changed is not.
-    pub(crate) fn blame(&self, error: PlanError) -> anyhow::Error {
+    pub(crate) fn plan_error(&self, error: PlanError) -> anyhow::Error {
         let written = Plan::parse(&self.text, &self.shown);
         let own = written.and_then(|plan| plan.check_effect(plan.grid.keys().map(String::as_str)));
         if own.is_err_and(|own| own.to_string() == error.to_string()) {
@@ -140,7 +143,7 @@ impl PlanText {
 ///
 /// # Errors
 /// If it is neither the name of a built-in plan nor a readable file.
-pub(crate) fn read(wanted: &Path, place: &Place) -> Result<PlanText> {
+pub(crate) fn read_plan(wanted: &Path, place: &Place) -> CommandResult<PlanText> {
     let built_in = wanted.to_str().and_then(BuiltIn::find).filter(|_| !wanted.is_file());
     let path = match (built_in, &place.plans) {
         (Some(plan), None) => {
@@ -150,14 +153,14 @@ pub(crate) fn read(wanted: &Path, place: &Place) -> Result<PlanText> {
         (Some(plan), Some(folder)) => folder.join(plan.name).with_extension("toml"),
         (None, _) => wanted.to_path_buf(),
     };
-    let shown = shown(&path);
+    let shown = shown_path(&path);
     match frostline_files::read_text(&path, MOST_PLAN) {
         Ok(text) => Ok(PlanText { shown, text, path: Some(path) }),
-        Err(error) => Err(unreadable(wanted, &shown, &error.reason)).plan(),
+        Err(error) => Err(unreadable_plan(wanted, &shown, &error.reason)).blame_plan(),
     }
 }
 
-fn unreadable(wanted: &Path, shown: &str, error: &std::io::Error) -> anyhow::Error {
+fn unreadable_plan(wanted: &Path, shown: &str, error: &std::io::Error) -> anyhow::Error {
     let bare = wanted.extension().is_none() && wanted.components().count() == 1;
     if bare && !wanted.exists() {
         let names: Vec<&str> = BUILT_IN.iter().map(|plan| plan.name).collect();
@@ -170,7 +173,7 @@ fn unreadable(wanted: &Path, shown: &str, error: &std::io::Error) -> anyhow::Err
     anyhow!("{shown}: the plan cannot be read ({error}); `frostline plans` lists the built-in plans")
 }
 
-/// The plan of a sweep, and the option that chose it where `--plan` does not: the study where data, models or an
+/// The plan of a sweep, and the option that chose it if `--plan` does not: the study where data, models or an
 /// encoder of one's own are named, since the demo reads only what is embedded; else the demo.
 pub(crate) fn of_sweep(request: &SweepRequest) -> (PathBuf, Option<&'static str>) {
     let own_encoder = request
@@ -182,13 +185,13 @@ pub(crate) fn of_sweep(request: &SweepRequest) -> (PathBuf, Option<&'static str>
     let own = [("--data", data.is_some()), ("--models", models.is_some()), ("--encoder", own_encoder)];
     match (&request.plan, own.into_iter().find(|(_, given)| *given)) {
         (Some(plan), _) => (plan.clone(), None),
-        (None, Some((option, _))) => (paper(), Some(option)),
+        (None, Some((option, _))) => (default_study(), Some(option)),
         (None, None) => ("demo".into(), None),
     }
 }
 
 /// The default plan of `fetch`, and of a sweep on data of one's own: the study on real treebanks.
-pub(crate) fn paper() -> PathBuf {
+pub(crate) fn default_study() -> PathBuf {
     "paper".into()
 }
 
@@ -218,29 +221,29 @@ mod tests {
     #[test]
     fn every_built_in_plan_has_its_reference() {
         for built_in in BUILT_IN {
-            let source = read(Path::new(built_in.name), &Place::here()).unwrap();
+            let source = read_plan(Path::new(built_in.name), &Place::current_folder()).unwrap();
             let plan = Plan::parse(&source.text, &source.shown).unwrap();
-            let found = source.reference(&plan).unwrap();
+            let found = source.read_reference(&plan).unwrap();
             assert_eq!(found.is_some(), !plan.reference.is_empty());
             let copy = PlanText { path: Some("elsewhere/mine.toml".into()), ..source };
-            assert_eq!(copy.reference(&plan).unwrap(), found);
+            assert_eq!(copy.read_reference(&plan).unwrap(), found);
         }
     }
 
     #[test]
     fn a_plan_is_found_by_name_and_by_path() {
-        let here = Place::here();
-        assert_eq!(read(Path::new("demo"), &here).unwrap().shown, "built-in plan `demo`");
+        let here = Place::current_folder();
+        assert_eq!(read_plan(Path::new("demo"), &here).unwrap().shown, "built-in plan `demo`");
         let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-        let there = Place { plans: Some(configs.clone()), ..Place::here() };
-        let by_name = read(Path::new("demo"), &there).unwrap();
-        let by_path = read(&configs.join("demo.toml"), &here).unwrap();
+        let there = Place { plans: Some(configs.clone()), ..Place::current_folder() };
+        let by_name = read_plan(Path::new("demo"), &there).unwrap();
+        let by_path = read_plan(&configs.join("demo.toml"), &here).unwrap();
         assert_eq!((by_name.text, by_name.shown), (by_path.text, by_path.shown));
     }
 
     #[test]
     fn an_unknown_name_lists_the_plans() {
-        let error = read(Path::new("papper"), &Place::here()).unwrap_err().error.to_string();
+        let error = read_plan(Path::new("papper"), &Place::current_folder()).unwrap_err().error.to_string();
         assert!(error.contains("paper") && error.contains("papper"), "{error}");
     }
 

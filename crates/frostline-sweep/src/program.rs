@@ -12,7 +12,7 @@ use frostline_record::{
 use crate::assistant::Assistant;
 use crate::backend::Backend;
 use crate::data_check::check_data;
-use crate::fault::{Blame as _, Result};
+use crate::fault::{Blame as _, CommandResult};
 use crate::trace;
 
 /// A program that can be started as a worker.
@@ -22,11 +22,11 @@ pub struct Program {
     pub path: PathBuf,
     /// The backend that tensors run on.
     pub backend: Backend,
-    /// Its description of itself.
+    /// The program's description of itself.
     pub about: About,
     /// The git revision of its sources, for the records; empty if unknown.
     pub revision: String,
-    /// Where its processes append their spans.
+    /// The file to which its processes append their spans.
     pub trace: Option<PathBuf>,
     /// The process that answers questions, once there was one.
     assistant: Mutex<Option<Assistant>>,
@@ -34,69 +34,70 @@ pub struct Program {
 
 impl Program {
     /// Starts the program at `path`, to check that it has the backend and that the backend's device is present. The process
-    /// stays for further questions until [`Program::dismiss`].
+    /// stays for further questions until [`Program::stop_assistant`].
     ///
     /// # Errors
     /// If it cannot be started, is not a Frostline program, or cannot run the backend on this machine.
-    pub fn at(path: &Path, backend: Backend, revision: String) -> Result<Self> {
-        let path = std::path::absolute(path).environment()?;
-        let program = Self::described(path, backend, About::default(), revision);
-        let about = program.describe().environment()?;
+    pub fn at(path: &Path, backend: Backend, revision: String) -> CommandResult<Self> {
+        let path = std::path::absolute(path).blame_environment()?;
+        let program = Self::with_description(path, backend, About::default(), revision);
+        let about = program.ask_description().blame_environment()?;
         let backend = about.backend.parse().unwrap_or(backend);
         Ok(Self { backend, about, ..program })
     }
 
-    /// A program whose description is known already. Nothing is started.
+    /// Returns a program whose description is known already. Nothing is started.
     #[must_use]
-    pub fn described(path: PathBuf, backend: Backend, about: About, revision: String) -> Self {
+    pub fn with_description(path: PathBuf, backend: Backend, about: About, revision: String) -> Self {
         Self { path, backend, about, revision, trace: None, assistant: Mutex::new(None) }
     }
 
-    /// The program that is currently running.
+    /// Returns the program that is currently running.
     ///
     /// # Errors
-    /// As for [`Program::at`].
-    pub fn itself(backend: Backend) -> Result<Self> {
-        let path = std::env::current_exe().context("the program's own file cannot be found").environment()?;
+    /// See [`Program::at`].
+    pub fn current_program(backend: Backend) -> CommandResult<Self> {
+        let path =
+            std::env::current_exe().context("the program's own file cannot be found").blame_environment()?;
         Self::at(&path, backend, String::new())
     }
 
     /// Ends the process that answers questions, and frees the memory that it holds. The next question starts another one.
-    pub fn dismiss(&self) {
+    pub fn stop_assistant(&self) {
         *self.assistant.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The same program, whose processes append their spans to this file.
-    pub(crate) fn traced(self, trace: Option<PathBuf>) -> Self {
+    /// Returns the same program, whose processes append their spans to this file.
+    pub(crate) fn with_trace(self, trace: Option<PathBuf>) -> Self {
         if trace.is_some() {
-            self.dismiss();
+            self.stop_assistant();
         }
         Self { trace, ..self }
     }
 
     /// Checks cells before any of them starts: the shapes of the weights, the tokenizer, strict tags. Returns warnings about
     /// their data, as lines.
-    pub(crate) fn check(&self, cells: &[Cell]) -> Result<String> {
-        let facts = self.facts(&Request::Check(cells.to_vec())).environment()?;
-        check_data(cells, &facts).environment()
+    pub(crate) fn check_cells(&self, cells: &[Cell]) -> CommandResult<String> {
+        let facts = self.ask_facts(&Request::Check(cells.to_vec())).blame_environment()?;
+        check_data(cells, &facts).blame_environment()
     }
 
-    /// Facts about the data of each kind of cell.
-    pub(crate) fn data(&self, cells: &[Cell]) -> Result<Vec<CellFacts>> {
-        self.facts(&Request::Data(cells.to_vec())).environment()
+    /// Returns facts about the data of each kind of cell.
+    pub(crate) fn describe_data(&self, cells: &[Cell]) -> CommandResult<Vec<CellFacts>> {
+        self.ask_facts(&Request::Data(cells.to_vec())).blame_environment()
     }
 
-    /// What cells are predicted to cost, with the threads of a worker.
-    pub(crate) fn forecast(&self, job: ForecastJob) -> Result<Vec<Forecast>> {
-        match self.ask(&Request::Forecast(job)).environment()? {
+    /// Returns the predicted cost of cells, with the threads of a worker.
+    pub(crate) fn forecast_cells(&self, job: ForecastJob) -> CommandResult<Vec<Forecast>> {
+        match self.ask_assistant(&Request::Forecast(job)).blame_environment()? {
             Answer::Forecasts(forecasts) => Ok(forecasts),
-            other => Err(unexpected(&other)).environment(),
+            other => Err(unexpected_answer(&other)).blame_environment(),
         }
     }
 
-    /// Times of steps, or the memory that they take, in a process that does nothing else.
-    pub(crate) fn time(&self, job: &TimingJob, threads: Option<u32>) -> anyhow::Result<PairedTimes> {
-        let mut command = self.command();
+    /// Measures times of steps, or the memory that they take, in a process that does nothing else.
+    pub(crate) fn measure_times(&self, job: &TimingJob, threads: Option<u32>) -> anyhow::Result<PairedTimes> {
+        let mut command = self.worker_command();
         command.args(threads.iter().flat_map(|threads| ["--threads".to_string(), threads.to_string()]));
         let Answer::Times(times) = Assistant::start(&mut command)?.ask(&Request::Time(job.clone()))? else {
             bail!("the program {} did not answer with times", self.path.display());
@@ -106,8 +107,8 @@ impl Program {
         Ok(times)
     }
 
-    /// The program as a worker, with the variables that it reads.
-    pub(crate) fn command(&self) -> Command {
+    /// Returns the command that starts the program as a worker, with the variables that it reads.
+    pub(crate) fn worker_command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.env("FROSTLINE_REVISION", &self.revision);
         if let Some(trace) = &self.trace {
@@ -118,19 +119,19 @@ impl Program {
     }
 
     /// Asks for facts about data.
-    fn facts(&self, request: &Request) -> anyhow::Result<Vec<CellFacts>> {
-        match self.ask(request)? {
+    fn ask_facts(&self, request: &Request) -> anyhow::Result<Vec<CellFacts>> {
+        match self.ask_assistant(request)? {
             Answer::Facts(facts) => Ok(facts),
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_answer(&other)),
         }
     }
 
     /// Asks the process that answers questions, which is started if there is none.
-    fn ask(&self, request: &Request) -> anyhow::Result<Answer> {
+    fn ask_assistant(&self, request: &Request) -> anyhow::Result<Answer> {
         let mut kept = self.assistant.lock().unwrap_or_else(PoisonError::into_inner);
         let mut assistant = match kept.take() {
             Some(assistant) => assistant,
-            None => Assistant::start(&mut self.command())?,
+            None => Assistant::start(&mut self.worker_command())?,
         };
         let answer = assistant.ask(request)?;
         *kept = Some(assistant);
@@ -138,11 +139,11 @@ impl Program {
     }
 
     /// Asks the program for its version and backends. It ends with an error if the backend's device is missing.
-    fn describe(&self) -> anyhow::Result<About> {
+    fn ask_description(&self) -> anyhow::Result<About> {
         let (path, backend) = (self.path.display(), self.backend);
-        let assistant = Assistant::start(&mut self.command())?;
+        let assistant = Assistant::start(&mut self.worker_command())?;
         *self.assistant.lock().unwrap_or_else(PoisonError::into_inner) = Some(assistant);
-        let answer = self.ask(&Request::Version);
+        let answer = self.ask_assistant(&Request::Version);
         let Answer::Version(about) =
             answer.with_context(|| format!("the backend {backend} cannot run here"))?
         else {
@@ -158,8 +159,8 @@ impl Program {
     }
 }
 
-/// The error for an answer to another question.
-fn unexpected(answer: &Answer) -> anyhow::Error {
+/// Returns the error for an answer to another question.
+fn unexpected_answer(answer: &Answer) -> anyhow::Error {
     let answer: String = format!("{answer:?}").chars().take(200).collect();
     anyhow::anyhow!("the worker answered another question: {answer}")
 }

@@ -8,28 +8,28 @@ use frostline_record::{Cell, EpochRow, Event, Job, Loaded, PrefixEvent, Record, 
 use frostline_report::visible;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use crate::cell_description::{describe_parameters, describe_throughput};
 use crate::executor::Observer;
-use crate::facts::{parameters, throughput};
 use crate::live::{FIRST_STEPS, LOADING};
 use crate::notices::{Notices, OnlyFaults};
-use crate::sample;
-use crate::say::{self, Output};
-use crate::units::{clock, counted, grouped, short};
+use crate::output::{self, OutputKind};
+use crate::sample_sentence;
+use crate::units::{count_noun, format_clock, format_rate, group_thousands};
 
-/// Says how these jobs go, as the command line asks for: on a display, as JSON, or faults only. The data are perhaps
-/// synthetic, and `done` cells of the sweep were done before.
-pub(crate) fn observer(synthetic: bool, jobs: &[Job], done: usize) -> Box<dyn Observer> {
-    match say::output() {
-        Output::Text => Box::new(Screen::new(synthetic, jobs, done)),
-        Output::Json => Box::new(Notices::default()),
-        Output::Quiet => Box::new(OnlyFaults),
+/// Chooses how the progress of these jobs is shown, as the command line asks: on a display, as JSON, or faults only.
+/// The data are perhaps synthetic, and `done` cells of the sweep were done before.
+pub(crate) fn choose_observer(synthetic: bool, jobs: &[Job], done: usize) -> Box<dyn Observer> {
+    match output::output_kind() {
+        OutputKind::Text => Box::new(ProgressScreen::new(synthetic, jobs, done)),
+        OutputKind::Json => Box::new(Notices::default()),
+        OutputKind::Quiet => Box::new(OnlyFaults),
     }
 }
 
 /// The progress display of one sweep.
 #[derive(Debug)]
-struct Screen {
-    bars: Option<Bars>,
+struct ProgressScreen {
+    bars: Option<ProgressBars>,
     synthetic: bool,
     /// The number of cells in the sweep.
     cells: usize,
@@ -37,20 +37,20 @@ struct Screen {
     finished: usize,
     title_width: usize,
     shown_sample: bool,
-    running: BTreeMap<String, Running>,
+    running: BTreeMap<String, RunningCell>,
     /// The seconds that each finished cell of this command took.
     spent_s: Vec<f64>,
 }
 
 #[derive(Debug)]
-struct Bars {
+struct ProgressBars {
     all: MultiProgress,
     sweep: ProgressBar,
 }
 
 /// A cell that is running.
 #[derive(Debug)]
-struct Running {
+struct RunningCell {
     title: String,
     /// The stages in order, each with its name and the last of its epochs, counted over all stages.
     stages: Vec<(String, u32)>,
@@ -67,10 +67,10 @@ struct Running {
     bar: Option<ProgressBar>,
 }
 
-impl Screen {
+impl ProgressScreen {
     fn new(synthetic: bool, jobs: &[Job], done: usize) -> Self {
         let cells = done + jobs.len();
-        let bars = std::io::stderr().is_terminal().then(|| Bars::new(cells, done));
+        let bars = std::io::stderr().is_terminal().then(|| ProgressBars::new(cells, done));
         Self {
             bars,
             synthetic,
@@ -84,10 +84,10 @@ impl Screen {
     }
 
     /// A cell's data and model are loaded. For the first cell, a sample sentence is shown.
-    fn loaded(&mut self, loaded: &Loaded) {
+    fn show_loaded(&mut self, loaded: &Loaded) {
         if !std::mem::replace(&mut self.shown_sample, true) {
             let text = self.about_first(loaded);
-            self.print(&text);
+            self.print_above_bars(&text);
         }
         let Some(running) = self.running.get_mut(&loaded.id) else { return };
         if let Some(bar) = &running.bar {
@@ -108,22 +108,22 @@ impl Screen {
         let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| columns.into());
         format!(
             "first     {title}: {} train, {} dev, {} test sentences{synthetic}; {} tags; {} steps\n{}{}",
-            grouped(train),
-            grouped(dev),
-            grouped(test),
+            group_thousands(train),
+            group_thousands(dev),
+            group_thousands(test),
             loaded.tags.len(),
-            grouped(loaded.steps),
-            parameters(loaded),
-            sample::render(&loaded.sample, width)
+            group_thousands(loaded.steps),
+            describe_parameters(loaded),
+            sample_sentence::render_sample(&loaded.sample, width)
         )
     }
 
     /// A cell's constant prefix is being computed: shown in the live bar, or once as a plain line.
-    fn prefix(&mut self, prefix: &PrefixEvent) {
+    fn show_prefix(&mut self, prefix: &PrefixEvent) {
         let Some(running) = self.running.get_mut(&prefix.id) else { return };
         let what = match prefix.blocks {
             0 => "frozen embeddings".into(),
-            blocks => format!("frozen embeddings and {}", counted(blocks as usize, "block")),
+            blocks => format!("frozen embeddings and {}", count_noun(blocks as usize, "block")),
         };
         let text = match prefix.share {
             Some(_) => format!("computing once what its {what} make of the data"),
@@ -141,14 +141,14 @@ impl Screen {
     }
 
     /// Progress inside a cell.
-    fn step(&mut self, step: &StepEvent) {
+    fn show_step(&mut self, step: &StepEvent) {
         if let Some(running) = self.running.get_mut(&step.id) {
             running.left_s = Some(step.left_s);
             running.last = Some(step.clone());
             if let Some(bar) = &running.bar {
                 bar.set_length(step.steps);
                 bar.set_position(step.step);
-                bar.set_message(running.state(step.epoch));
+                bar.set_message(running.epoch_state(step.epoch));
             } else {
                 let (finished, cells) = (self.finished + 1, self.cells);
                 let StepEvent { step: at, steps, epoch, loss_nats, .. } = step;
@@ -158,29 +158,29 @@ impl Screen {
                 );
             }
         }
-        self.tick();
+        self.update_estimate();
     }
 
     /// An epoch of a cell ended.
-    fn epoch(&mut self, id: &str, row: &EpochRow) {
+    fn show_epoch(&mut self, id: &str, row: &EpochRow) {
         let Some(running) = self.running.get_mut(id) else { return };
         running.row = Some((row.epoch, row.train_loss_nats, row.dev.accuracy()));
         match &running.bar {
             Some(bar) => {
                 bar.set_position(row.step);
-                bar.set_message(running.state(row.epoch));
+                bar.set_message(running.epoch_state(row.epoch));
             }
             None => note!(
                 "[{:>3}/{}] {}: {}",
                 self.finished + 1,
                 self.cells,
                 running.title,
-                running.state(row.epoch)
+                running.epoch_state(row.epoch)
             ),
         }
     }
 
-    fn end(&mut self, cell: &Cell) -> f64 {
+    fn close_bar(&mut self, cell: &Cell) -> f64 {
         self.finished += 1;
         let Some(running) = self.running.remove(&cell.id) else { return 0.0 };
         if let (Some(bars), Some(bar)) = (&self.bars, &running.bar) {
@@ -201,10 +201,10 @@ impl Screen {
             }
             None => note!("{line}"),
         }
-        self.tick();
+        self.update_estimate();
     }
 
-    fn print(&self, text: &str) {
+    fn print_above_bars(&self, text: &str) {
         match &self.bars {
             Some(bars) => bars.all.suspend(|| say!("{}", text.trim_end())),
             None => say!("{}", text.trim_end()),
@@ -212,26 +212,26 @@ impl Screen {
     }
 
     /// Updates the estimate of the sweep's remaining time.
-    fn tick(&self) {
+    fn update_estimate(&self) {
         if let (Some(bars), Some(left)) = (&self.bars, self.left_s()) {
-            bars.sweep.set_message(format!("{} left", clock(left)));
+            bars.sweep.set_message(format!("{} left", format_clock(left)));
         }
     }
 
     /// The estimated seconds until the sweep ends: the remaining time of the running cells, plus the mean known time
     /// for each waiting cell, divided by the number of running cells.
     fn left_s(&self) -> Option<f64> {
-        let now: Vec<&Running> = self.running.values().collect();
-        let whole = |running: &&Running| Some(running.started.elapsed().as_secs_f64() + running.left_s?);
+        let now: Vec<&RunningCell> = self.running.values().collect();
+        let whole = |running: &&RunningCell| Some(running.started.elapsed().as_secs_f64() + running.left_s?);
         let known: Vec<f64> = self.spent_s.iter().copied().chain(now.iter().filter_map(whole)).collect();
         let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
-        let rest = |running: &Running| running.left_s.unwrap_or(mean);
+        let rest = |running: &RunningCell| running.left_s.unwrap_or(mean);
         let waiting = self.cells.saturating_sub(self.finished + now.len()) as f64;
         let work = waiting * mean + now.iter().map(|running| rest(running)).sum::<f64>();
         (!known.is_empty()).then(|| work / now.len().max(1) as f64)
     }
 
-    fn clear(&self) {
+    fn clear_bars(&self) {
         if let Some(bars) = &self.bars {
             let _ = bars.all.clear();
             bars.all.set_draw_target(indicatif::ProgressDrawTarget::hidden());
@@ -239,12 +239,12 @@ impl Screen {
     }
 }
 
-impl Observer for Screen {
-    fn started(&mut self, job: &Job, from: Option<&str>) {
-        let bar = self.bars.as_ref().map(|bars| bars.cell(&job.cell.title(), self.title_width));
-        let running = Running {
+impl Observer for ProgressScreen {
+    fn job_started(&mut self, job: &Job, from: Option<&str>) {
+        let bar = self.bars.as_ref().map(|bars| bars.add_cell_bar(&job.cell.title(), self.title_width));
+        let running = RunningCell {
             title: job.cell.title(),
-            stages: stages(&job.cell.settings),
+            stages: list_stages(&job.cell.settings),
             started: Instant::now(),
             left_s: None,
             printed_prefix: false,
@@ -256,12 +256,12 @@ impl Observer for Screen {
         self.running.insert(job.cell.id.clone(), running);
     }
 
-    fn progress(&mut self, event: &Event) {
+    fn cell_progressed(&mut self, event: &Event) {
         match event {
-            Event::Loaded(loaded) => self.loaded(loaded),
-            Event::Prefix(prefix) => self.prefix(prefix),
-            Event::Step(step) => self.step(step),
-            Event::Epoch { id, row } => self.epoch(id, row),
+            Event::Loaded(loaded) => self.show_loaded(loaded),
+            Event::Prefix(prefix) => self.show_prefix(prefix),
+            Event::Step(step) => self.show_step(step),
+            Event::Epoch { id, row } => self.show_epoch(id, row),
             Event::Dev { .. }
             | Event::Ready(_)
             | Event::Done { .. }
@@ -272,8 +272,8 @@ impl Observer for Screen {
         }
     }
 
-    fn done(&mut self, cell: &Cell, record: Option<&Record>) {
-        let seconds = self.end(cell);
+    fn cell_done(&mut self, cell: &Cell, record: Option<&Record>) {
+        let seconds = self.close_bar(cell);
         let scores = record.and_then(|record| record.result.as_ref()).map(|result| {
             let score = |(split, score): (&String, &frostline_record::Score)| {
                 format!("{split} {:.2} %", 100.0 * score.accuracy())
@@ -281,29 +281,30 @@ impl Observer for Screen {
             result.scores().iter().map(score).collect::<Vec<_>>().join(", ")
         });
         let scores = scores.unwrap_or_else(|| "one step taken, no record".into());
-        let speed = record.and_then(throughput).map_or_else(String::new, |speed| format!("; {speed}"));
-        self.print_line(&format!("{}: done in {}, {scores}{speed}", cell.title(), clock(seconds)));
+        let speed =
+            record.and_then(describe_throughput).map_or_else(String::new, |speed| format!("; {speed}"));
+        self.print_line(&format!("{}: done in {}, {scores}{speed}", cell.title(), format_clock(seconds)));
     }
 
-    fn failed(&mut self, cell: &Cell, error: &str) {
-        self.end(cell);
+    fn cell_failed(&mut self, cell: &Cell, error: &str) {
+        self.close_bar(cell);
         self.print_line(&format!("{}: FAILED: {error}", cell.title()));
     }
 
-    fn retried(&mut self, cell: &Cell, error: &str) {
-        self.end(cell);
+    fn cell_retried(&mut self, cell: &Cell, error: &str) {
+        self.close_bar(cell);
         self.finished -= 1;
         self.print_line(&format!("{}: failed, will be run again: {error}", cell.title()));
     }
 
-    fn elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
-        self.end(cell);
+    fn cell_recorded_elsewhere(&mut self, cell: &Cell, error: Option<&str>) {
+        self.close_bar(cell);
         let how = error.map_or("recorded".into(), |error| format!("FAILED: {error}"));
         self.print_line(&format!("{}: {how}, by another process", cell.title()));
     }
 
-    fn lost(&mut self, cell: &Cell) {
-        self.end(cell);
+    fn cell_lost(&mut self, cell: &Cell) {
+        self.close_bar(cell);
         self.finished -= 1;
         self.print_line(&format!(
             "{}: another process has it now; nothing of it is recorded here",
@@ -311,19 +312,19 @@ impl Observer for Screen {
         ));
     }
 
-    fn interrupted(&mut self) {
-        self.clear();
+    fn sweep_interrupted(&mut self) {
+        self.clear_bars();
         note!("stopping  the workers store where their cells are, and end; Ctrl-C again ends them at once");
     }
 }
 
-impl Drop for Screen {
+impl Drop for ProgressScreen {
     fn drop(&mut self) {
-        self.clear();
+        self.clear_bars();
     }
 }
 
-impl Bars {
+impl ProgressBars {
     fn new(cells: usize, done: usize) -> Self {
         let all = MultiProgress::new();
         let style = "sweep {bar:24} {pos}/{len} cells  {elapsed_precise} elapsed  {wide_msg}";
@@ -333,7 +334,7 @@ impl Bars {
         Self { all, sweep }
     }
 
-    fn cell(&self, title: &str, width: usize) -> ProgressBar {
+    fn add_cell_bar(&self, title: &str, width: usize) -> ProgressBar {
         let style = "{prefix} {bar:8} {pos}/{len}  {wide_msg}";
         let bar = ProgressBar::new(0).with_prefix(format!("{title:<width$}")).with_message(LOADING);
         bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
@@ -343,12 +344,12 @@ impl Bars {
     }
 }
 
-impl Running {
-    /// What is known about an epoch: nothing of another stage, and no loss of another epoch.
-    fn state(&self, epoch: u32) -> String {
+impl RunningCell {
+    /// Returns what is known about an epoch: nothing of another stage, and no loss of another epoch.
+    fn epoch_state(&self, epoch: u32) -> String {
         let mut parts = Vec::new();
         if let Some(step) = &self.last {
-            parts.push(format!("{} left", clock(step.left_s)));
+            parts.push(format!("{} left", format_clock(step.left_s)));
         }
         let stage = self.stage_of(epoch);
         let name = stage
@@ -367,7 +368,7 @@ impl Running {
             parts.push(format!("loss {loss:.3}"));
         }
         if let Some(step) = &self.last {
-            parts.push(format!("{} tokens/s", short(step.tokens_per_s)));
+            parts.push(format!("{} tokens/s", format_rate(step.tokens_per_s)));
         }
         parts.join(", ")
     }
@@ -378,7 +379,7 @@ impl Running {
     }
 }
 
-/// Where a cell goes on that was begun before, and from whom it was taken over; nothing of one that simply begins.
+/// Describes from which step a resumed cell continues, and from whom it was taken over; empty for a new cell.
 fn goes_on(from: Option<&str>, loaded: &Loaded) -> Option<String> {
     let place = format!("goes on after step {} of {}", loaded.resumed, loaded.steps);
     match (from, loaded.resumed) {
@@ -392,7 +393,7 @@ fn goes_on(from: Option<&str>, loaded: &Loaded) -> Option<String> {
 }
 
 /// The stages in order, each with its name and the last of its epochs, counted over all stages.
-fn stages(settings: &Settings) -> Vec<(String, u32)> {
+fn list_stages(settings: &Settings) -> Vec<(String, u32)> {
     let stages = settings.in_stages().unwrap_or_default();
     let end = |last: &mut u32, (name, stage): (frostline_record::FileName, Settings)| {
         *last += stage.train.epochs;
@@ -405,10 +406,10 @@ fn stages(settings: &Settings) -> Vec<(String, u32)> {
 mod tests {
     use super::*;
 
-    fn running(stages: &str) -> Running {
+    fn running(stages: &str) -> RunningCell {
         let settings: Settings = toml::from_str(stages).unwrap();
-        let stages = super::stages(&settings);
-        Running {
+        let stages = super::list_stages(&settings);
+        RunningCell {
             title: "en none seed 1".into(),
             stages,
             started: Instant::now(),
@@ -421,7 +422,7 @@ mod tests {
         }
     }
 
-    fn step(epoch: u32, loss_nats: f64) -> StepEvent {
+    fn step_event(epoch: u32, loss_nats: f64) -> StepEvent {
         StepEvent {
             id: String::new(),
             step: 1,
@@ -443,16 +444,16 @@ mod tests {
         );
         let mut shown = Vec::new();
         // A point of the curve within the first stage, and its end.
-        running.last = Some(step(1, 2.5));
-        shown.push(running.state(1));
+        running.last = Some(step_event(1, 2.5));
+        shown.push(running.epoch_state(1));
         running.row = Some((1, 2.25, 0.5));
-        shown.push(running.state(1));
+        shown.push(running.epoch_state(1));
         // The second stage ends an epoch before the curve has a point of it, then has one.
-        shown.push(running.state(2));
+        shown.push(running.epoch_state(2));
         running.row = Some((2, 1.25, 0.75));
-        shown.push(running.state(2));
-        running.last = Some(step(3, 1.0));
-        shown.push(running.state(3));
+        shown.push(running.epoch_state(2));
+        running.last = Some(step_event(3, 1.0));
+        shown.push(running.epoch_state(3));
         insta::assert_snapshot!(shown.join("\n"), @r"
         0:05 left, head, epoch 1/3, loss 2.500, 2.0k tokens/s
         0:05 left, head, epoch 1/3, dev 50.00 %, loss 2.250, 2.0k tokens/s
@@ -465,11 +466,11 @@ mod tests {
     /// The first point of the loss curve may come minutes after the first step.
     #[test]
     fn a_cell_that_is_loaded_does_not_say_that_it_loads() {
-        let mut screen = Screen::new(false, &[], 0);
-        let bar = Bars::new(1, 0).cell("en none seed 1", 20);
-        let shown = |_: &Screen| bar.message();
+        let mut screen = ProgressScreen::new(false, &[], 0);
+        let bar = ProgressBars::new(1, 0).add_cell_bar("en none seed 1", 20);
+        let shown = |_: &ProgressScreen| bar.message();
         screen.shown_sample = true;
-        let cell = Running { bar: Some(bar.clone()), ..running("train.epochs = 2") };
+        let cell = RunningCell { bar: Some(bar.clone()), ..running("train.epochs = 2") };
         screen.running.insert("a1".into(), cell);
         assert_eq!(shown(&screen), LOADING);
         let sample = frostline_record::Sample { words: vec![], subwords: vec![], labels: vec![] };
@@ -485,14 +486,14 @@ mod tests {
             initialised: Vec::new(),
             stages: Vec::new(),
         };
-        screen.progress(&Event::Loaded(loaded));
+        screen.cell_progressed(&Event::Loaded(loaded));
         assert_eq!((shown(&screen).as_str(), bar.position(), bar.length()), (FIRST_STEPS, 30, Some(90)));
         let prefix = |share| Event::Prefix(PrefixEvent { id: "a1".into(), blocks: 2, share: Some(share) });
-        screen.progress(&prefix(0.5));
+        screen.cell_progressed(&prefix(0.5));
         assert!(shown(&screen).starts_with("50 %, computing once"), "{}", shown(&screen));
-        screen.progress(&prefix(1.0));
+        screen.cell_progressed(&prefix(1.0));
         assert_eq!(shown(&screen), FIRST_STEPS);
-        screen.progress(&Event::Step(StepEvent { id: "a1".into(), ..step(1, 2.5) }));
+        screen.cell_progressed(&Event::Step(StepEvent { id: "a1".into(), ..step_event(1, 2.5) }));
         assert!(shown(&screen).contains("epoch 1/2, loss 2.500"), "{}", shown(&screen));
     }
 
@@ -500,6 +501,6 @@ mod tests {
     fn a_run_without_stages_names_none() {
         let mut running = running("train.epochs = 2");
         running.row = Some((1, 0.5, 0.875));
-        insta::assert_snapshot!(running.state(1), @"epoch 1/2, dev 87.50 %, loss 0.500");
+        insta::assert_snapshot!(running.epoch_state(1), @"epoch 1/2, dev 87.50 %, loss 0.500");
     }
 }

@@ -7,7 +7,7 @@ use frostline_files::claim::LEASE;
 use frostline_record::{FindLr, Init};
 
 use crate::backend::Backend;
-use crate::say::Output;
+use crate::output::OutputKind;
 use crate::slurm::options::SlurmOptions;
 
 /// A study.
@@ -18,8 +18,8 @@ pub struct SweepRequest {
     /// The plan: the name of a built-in one or a TOML file; without one, the inputs decide.
     pub plan: Option<PathBuf>,
     /// Changes to the plan.
-    pub changes: Changes,
-    /// Where treebanks and encoders are.
+    pub changes: SettingChanges,
+    /// The folders of treebanks and encoders.
     pub inputs: InputFolders,
     /// The sweep's folder; without one, its name follows from the plan.
     pub out: Option<PathBuf>,
@@ -36,7 +36,7 @@ pub struct SweepRequest {
     /// How long other processes leave this one's cells alone after it was last seen.
     pub lease: Duration,
     /// What is written to standard output.
-    pub output: Output,
+    pub output: OutputKind,
     /// Where a trace of all processes is written.
     pub trace: Option<PathBuf>,
 }
@@ -46,7 +46,7 @@ impl Default for SweepRequest {
         Self {
             action: Action::default(),
             plan: None,
-            changes: Changes::default(),
+            changes: SettingChanges::default(),
             inputs: InputFolders::default(),
             out: None,
             backend: Backend::default(),
@@ -55,7 +55,7 @@ impl Default for SweepRequest {
             failures: Failures::default(),
             slurm: None,
             lease: LEASE,
-            output: Output::default(),
+            output: OutputKind::default(),
             trace: None,
         }
     }
@@ -82,7 +82,7 @@ pub enum Action {
 
 /// Changes to a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Changes {
+pub struct SettingChanges {
     /// Only these treebanks; all if empty, as for the other lists.
     pub langs: Vec<String>,
     /// These policies instead of the plan's.
@@ -105,7 +105,7 @@ pub struct Changes {
     pub track: Vec<String>,
 }
 
-/// Where inputs are.
+/// The folders of inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InputFolders {
     /// The folder or the ZIP archive of treebanks.
@@ -156,7 +156,7 @@ pub struct WorkRequest {
     /// How long other processes leave this one's cells alone after it was last seen.
     pub lease: Duration,
     /// What is written to standard output.
-    pub output: Output,
+    pub output: OutputKind,
     /// Where a trace of all processes is written.
     pub trace: Option<PathBuf>,
 }

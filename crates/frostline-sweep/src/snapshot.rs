@@ -1,4 +1,4 @@
-//! How a sweep stands, read from its folder alone: what is recorded, what failed, who runs what and how far it is.
+//! The state of a sweep, read from its folder alone: what is recorded, what failed, who runs what and how far it is.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use frostline_files::claim::{CLAIM, Claimant, Disk, LEASE, Owner};
 use frostline_record::{Cell, FolderError, Record, Score, Sweep, read_record};
 use serde::Serialize;
 
-use crate::live::{Live, Progress};
+use crate::live::{CellProgress, Live};
 
-/// How a sweep stands at one moment.
+/// The state of a sweep at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Snapshot {
     /// The plan's name.
@@ -19,10 +19,10 @@ pub struct Snapshot {
     /// Whether the data are synthetic.
     pub synthetic: bool,
     /// How many cells are in each state.
-    pub counts: Counts,
+    pub counts: CellCounts,
     /// Whether a greedy search adds cells once all of these have results.
     pub search_continues: bool,
-    /// Expected time to the sweep's end with the cells that run now, in seconds; nothing where none runs or no cell's
+    /// Expected time to the sweep's end with the cells that run now, in seconds; `None` if none runs or no cell's
     /// time is known.
     pub left_s: Option<f64>,
     /// The cells in the sweep's order.
@@ -31,49 +31,49 @@ pub struct Snapshot {
 
 /// How many cells are in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct CellCounts {
     /// All cells.
     pub cells: usize,
-    /// Those with a record without an error.
+    /// Cells with a record without an error.
     pub done: usize,
-    /// Those with a record of an error that nobody runs again now.
+    /// Cells with a record of an error that no process runs again now.
     pub failed: usize,
-    /// Those that a process runs.
+    /// Cells that a process runs.
     pub running: usize,
-    /// Those whose process has died.
+    /// Cells whose process has died.
     pub left_behind: usize,
-    /// Those that nobody has begun.
+    /// Cells that no process has begun.
     pub waiting: usize,
 }
 
-/// A cell and how it stands.
+/// A cell and its state.
 #[derive(Clone, Debug, Serialize)]
 pub struct CellSnapshot {
     /// The cell's id.
     pub id: String,
-    /// Its language, policy, seed and what else sets it apart.
+    /// The cell's language, policy, seed and values on further axes.
     pub title: String,
-    /// How it stands.
+    /// The cell's state.
     #[serde(flatten)]
     pub state: CellState,
 }
 
-/// How a cell stands.
+/// The state of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum CellState {
-    /// Nobody has begun it, or whoever had has given it back.
+    /// No process has begun it, or the process that had begun it has given it back.
     Waiting,
     /// A process runs it.
     Running {
         /// Which one.
         by: String,
-        /// How long ago that process was last seen, in seconds; nothing where the folder's clock cannot be read.
+        /// Time since that process was last seen, in seconds; `None` if the folder's clock cannot be read.
         seen_s: Option<f64>,
         /// Whether its data and model are loaded, so that it takes steps.
         loaded: bool,
         /// How far it is; nothing before its first point of the loss curve.
-        progress: Option<Progress>,
+        progress: Option<CellProgress>,
     },
     /// The process that ran it has died; the next one takes it over.
     LeftBehind {
@@ -86,7 +86,7 @@ pub enum CellState {
         accuracy: Vec<(String, f64)>,
         /// What the cell took, in seconds.
         total_s: f64,
-        /// Peak resident memory of its worker, in MiB; nothing where the system does not report it.
+        /// Peak resident memory of its worker, in MiB; `None` if the system does not report it.
         peak_rss_mib: Option<f64>,
     },
     /// It ended with an error, or its record cannot be read.
@@ -97,24 +97,24 @@ pub enum CellState {
 }
 
 /// A sweep's folder that is looked at again and again. A record is read again only if its file has changed.
-pub struct Watched {
+pub struct WatchedSweep {
     folder: PathBuf,
     claimant: Claimant<Disk>,
     sweep: Sweep,
     /// The file `sweep.json` as it was read.
     file: Option<Identity>,
-    /// By the id of each cell whose record was read: the file as it was read, and what it says.
+    /// By the id of each cell whose record was read: the file's identity, and the cell's state.
     records: HashMap<String, (Identity, CellState)>,
-    /// By the id of each cell that runs: what its file of events said so far.
+    /// By the id of each running cell: what its file of events contained so far.
     live: HashMap<String, Live>,
 }
 
-impl Watched {
-    /// Looks for the sweep of a folder.
+impl WatchedSweep {
+    /// Opens the sweep of a folder.
     ///
     /// # Errors
     /// If there is none, or it cannot be read.
-    pub fn open(folder: &Path) -> Result<Self, FolderError> {
+    pub fn open_folder(folder: &Path) -> Result<Self, FolderError> {
         let file = Identity::of(&folder.join("sweep.json")).ok();
         Ok(Self {
             folder: folder.into(),
@@ -126,22 +126,22 @@ impl Watched {
         })
     }
 
-    /// The folder.
+    /// Returns the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The sweep as it was last read.
+    /// Returns the sweep as it was last read.
     #[must_use]
     pub fn sweep(&self) -> &Sweep {
         &self.sweep
     }
 
-    /// How the sweep stands now.
-    pub fn look(&mut self) -> Snapshot {
+    /// Returns the state of the sweep now.
+    pub fn take_snapshot(&mut self) -> Snapshot {
         let file = Identity::of(&self.folder.join("sweep.json")).ok();
-        // Where it is being replaced or cannot be read at this moment, the last one is as good.
+        // If it is being replaced or cannot be read at this moment, the last one is as good.
         if file != self.file
             && let Ok(sweep) = Sweep::read(&self.folder)
         {
@@ -150,17 +150,17 @@ impl Watched {
         // Who looks on writes nothing, also no file that would tell the server's time.
         self.claimant.guess_clock();
         let cells = std::mem::take(&mut self.sweep.cells);
-        let found = cells.iter().map(|cell| self.cell(cell)).collect();
+        let found = cells.iter().map(|cell| self.cell_snapshot(cell)).collect();
         self.sweep.cells = cells;
         Snapshot::new(&self.sweep, found)
     }
 
-    fn cell(&mut self, cell: &Cell) -> CellSnapshot {
+    fn cell_snapshot(&mut self, cell: &Cell) -> CellSnapshot {
         let folder = Sweep::cell_folder(&self.folder, cell);
-        let state = match self.recorded(cell, &folder) {
+        let state = match self.recorded_state(cell, &folder) {
             Some(done @ CellState::Done { .. }) => done,
             // One that failed may be run again now.
-            other => self.claimed(cell, &folder).or(other).unwrap_or(CellState::Waiting),
+            other => self.claimed_state(cell, &folder).or(other).unwrap_or(CellState::Waiting),
         };
         if !matches!(state, CellState::Running { .. }) {
             self.live.remove(&cell.id);
@@ -168,8 +168,8 @@ impl Watched {
         CellSnapshot { id: cell.id.clone(), title: cell.title(), state }
     }
 
-    /// What a cell's record says.
-    fn recorded(&mut self, cell: &Cell, folder: &Path) -> Option<CellState> {
+    /// Returns a cell's state according to its record.
+    fn recorded_state(&mut self, cell: &Cell, folder: &Path) -> Option<CellState> {
         let Ok(file) = Identity::of(&folder.join("record.json")) else {
             self.records.remove(&cell.id);
             return None;
@@ -178,29 +178,29 @@ impl Watched {
             return Some(state.clone());
         }
         let state = match read_record(folder) {
-            Ok(record) => CellState::of(&record.filter(|record| record.cell.id == cell.id)?),
+            Ok(record) => CellState::of_record(&record.filter(|record| record.cell.id == cell.id)?),
             Err(error) => CellState::Failed { error: error.to_string() },
         };
         self.records.insert(cell.id.clone(), (file, state.clone()));
         Some(state)
     }
 
-    /// What a cell's claim says.
-    fn claimed(&mut self, cell: &Cell, folder: &Path) -> Option<CellState> {
+    /// Returns a cell's state according to its claim.
+    fn claimed_state(&mut self, cell: &Cell, folder: &Path) -> Option<CellState> {
         let (owner, age) = self.claimant.holder(&folder.join(CLAIM)).ok()??;
         let by = owner.to_string();
         if owner.has_ended() || age.is_some_and(|age| age >= owner.lease) {
             return Some(CellState::LeftBehind { by });
         }
-        let live = self.live.entry(cell.id.clone()).or_insert_with(|| Live::of(folder, &cell.id));
-        let progress = live.read();
+        let live = self.live.entry(cell.id.clone()).or_insert_with(|| Live::for_cell(folder, &cell.id));
+        let progress = live.read_progress();
         let seen_s = age.as_ref().map(Duration::as_secs_f64);
         Some(CellState::Running { by, seen_s, loaded: live.has_begun(), progress })
     }
 }
 
 impl CellState {
-    pub(crate) fn of(record: &Record) -> Self {
+    pub(crate) fn of_record(record: &Record) -> Self {
         if let Some(error) = &record.error {
             return Self::Failed { error: error.clone() };
         }
@@ -217,7 +217,7 @@ impl CellState {
 
 impl Snapshot {
     fn new(sweep: &Sweep, cells: Vec<CellSnapshot>) -> Self {
-        let counts = Counts::of(&cells);
+        let counts = CellCounts::count_states(&cells);
         Self {
             plan: sweep.plan.name.to_string(),
             synthetic: sweep.plan.synthetic,
@@ -231,13 +231,13 @@ impl Snapshot {
     /// Whether all cells are recorded and no search adds more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        let Counts { cells, done, failed, .. } = self.counts;
+        let CellCounts { cells, done, failed, .. } = self.counts;
         done + failed == cells && !self.search_continues
     }
 }
 
-impl Counts {
-    fn of(cells: &[CellSnapshot]) -> Self {
+impl CellCounts {
+    fn count_states(cells: &[CellSnapshot]) -> Self {
         let mut counts = Self { cells: cells.len(), ..Self::default() };
         for cell in cells {
             match cell.state {
@@ -254,7 +254,7 @@ impl Counts {
 
 /// The expected time of the running cells' rest, and for each cell that is left the mean time of those that are done or run,
 /// over the number of cells that run.
-fn left_s(cells: &[CellSnapshot], counts: &Counts) -> Option<f64> {
+fn left_s(cells: &[CellSnapshot], counts: &CellCounts) -> Option<f64> {
     let times: Vec<f64> = cells.iter().filter_map(|cell| whole_s(&cell.state)).collect();
     let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)?;
     let rest = |cell: &CellSnapshot| match &cell.state {
@@ -283,7 +283,7 @@ fn whole_s(state: &CellState) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scale::common;
+    use crate::large_folders::common;
 
     fn cells(states: Vec<CellState>) -> Vec<CellSnapshot> {
         let cell = |state| CellSnapshot { id: String::new(), title: String::new(), state };
@@ -291,7 +291,7 @@ mod tests {
     }
 
     fn running(progress: Option<(u64, f64)>) -> CellState {
-        let progress = progress.map(|(step, left_s)| Progress {
+        let progress = progress.map(|(step, left_s)| CellProgress {
             step,
             steps: 100,
             epoch: 1,
@@ -313,9 +313,9 @@ mod tests {
         let cell = &sweep.cells[0];
         let place = Sweep::cell_folder(folder.path(), cell);
         frostline_files::create_own_folder(&place).expect("a folder");
-        let mut watched = Watched::open(folder.path()).expect("a sweep");
+        let mut watched = WatchedSweep::open_folder(folder.path()).expect("a sweep");
         let mut counts = || {
-            let Counts { done, failed, waiting, .. } = watched.look().counts;
+            let CellCounts { done, failed, waiting, .. } = watched.take_snapshot().counts;
             (done, failed, waiting)
         };
         let rest = sweep.cells.len() - 1;
@@ -355,8 +355,8 @@ mod tests {
         pipe(piped.join(CLAIM));
         pipe(recorded.join("record.json"));
         std::os::unix::fs::symlink("/dev/zero", piped.join("record.json")).expect("a link");
-        let mut watched = Watched::open(folder.path()).expect("a sweep");
-        let found = watched.look();
+        let mut watched = WatchedSweep::open_folder(folder.path()).expect("a sweep");
+        let found = watched.take_snapshot();
         let CellState::Running { loaded, progress, .. } = &found.cells[0].state else {
             panic!("{:?}", found.cells[0])
         };
@@ -368,8 +368,8 @@ mod tests {
         // The list of cells itself.
         frostline_files::remove(&folder.path().join("sweep.json")).expect("removed");
         pipe(folder.path().join("sweep.json"));
-        assert_eq!(watched.look().counts, found.counts);
-        assert!(Watched::open(folder.path()).is_err());
+        assert_eq!(watched.take_snapshot().counts, found.counts);
+        assert!(WatchedSweep::open_folder(folder.path()).is_err());
     }
 
     /// A folder may be readable only, and a colleague's folder stays as it is.
@@ -388,13 +388,13 @@ mod tests {
                 .map(|path| Identity::of(path).expect("it is there"))
         };
         let before = all();
-        let found = Watched::open(folder.path()).expect("a sweep").look();
+        let found = WatchedSweep::open_folder(folder.path()).expect("a sweep").take_snapshot();
         assert!(
             matches!(found.cells[0].state, CellState::Running { seen_s: Some(_), .. }),
             "{:?}",
             found.cells[0]
         );
-        crate::status::status(folder.path()).expect("printed");
+        crate::status::print_status(folder.path()).expect("printed");
         assert_eq!(all(), before);
     }
 
@@ -414,7 +414,7 @@ mod tests {
         ];
         for (states, expected) in cases {
             let cells = cells(states);
-            assert_eq!(left_s(&cells, &Counts::of(&cells)), expected, "{cells:?}");
+            assert_eq!(left_s(&cells, &CellCounts::count_states(&cells)), expected, "{cells:?}");
         }
     }
 }

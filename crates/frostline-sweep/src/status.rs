@@ -6,11 +6,11 @@ use std::path::Path;
 use frostline_report::visible;
 
 use crate::ending::Ending;
-use crate::fault::{Blame as _, Result};
-use crate::live::{FIRST_STEPS, LOADING, Progress};
-use crate::snapshot::{CellState, Snapshot, Watched};
-use crate::units::{clock, counted, short};
-use crate::{place, say, slurm};
+use crate::fault::{Blame as _, CommandResult};
+use crate::live::{CellProgress, FIRST_STEPS, LOADING};
+use crate::snapshot::{CellState, Snapshot, WatchedSweep};
+use crate::units::{count_noun, format_clock, format_rate};
+use crate::{output, place, slurm};
 
 /// How many failed cells are named.
 const MOST_FAILED: usize = 10;
@@ -19,27 +19,28 @@ const MOST_FAILED: usize = 10;
 ///
 /// # Errors
 /// If there is no sweep.
-pub fn status(folder: &Path) -> Result<Ending> {
-    let snapshot = Watched::open(folder).environment()?.look();
-    let ending = say::print(|to| snapshot.write(folder, to))?;
-    slurm::status(folder)?;
+pub fn print_status(folder: &Path) -> CommandResult<Ending> {
+    let snapshot = WatchedSweep::open_folder(folder).blame_environment()?.take_snapshot();
+    let ending = output::print_output(|to| snapshot.write_lines(folder, to))?;
+    slurm::print_status(folder)?;
     Ok(ending)
 }
 
 impl Snapshot {
-    /// Writes it as lines of text.
+    /// Writes the snapshot as lines of text.
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn write(&self, folder: &Path, out: &mut impl Write) -> io::Result<()> {
+    pub fn write_lines(&self, folder: &Path, out: &mut impl Write) -> io::Result<()> {
         let counts = &self.counts;
         let left = counts.cells - counts.done - counts.failed;
-        let time = self.left_s.map_or(String::new(), |left_s| format!(", about {} to go", clock(left_s)));
+        let time =
+            self.left_s.map_or(String::new(), |left_s| format!(", about {} to go", format_clock(left_s)));
         let left = match left {
             0 => String::new(),
             left => format!(", {left} left, of which {} run now{time}", counts.running),
         };
-        let (folder, mut cells) = (place::shown(folder), counted(counts.cells, "cell"));
+        let (folder, mut cells) = (place::shown_path(folder), count_noun(counts.cells, "cell"));
         if self.search_continues {
             cells += " so far (a search adds more)";
         }
@@ -52,7 +53,8 @@ impl Snapshot {
         )?;
         for cell in &self.cells {
             if let CellState::Running { by, seen_s, loaded, progress } = &cell.state {
-                let seen = seen_s.map_or(String::new(), |seen_s| format!(", seen {} ago", clock(seen_s)));
+                let seen =
+                    seen_s.map_or(String::new(), |seen_s| format!(", seen {} ago", format_clock(seen_s)));
                 writeln!(out, "running   {}: {}{seen}", visible(&cell.title), visible(by))?;
                 match progress {
                     Some(progress) => writeln!(out, "          {progress}")?,
@@ -62,7 +64,7 @@ impl Snapshot {
         }
         self.write_failed(out)?;
         if counts.left_behind > 0 {
-            let cells = counted(counts.left_behind, "cell");
+            let cells = count_noun(counts.left_behind, "cell");
             writeln!(out, "left      {cells} by processes that have died; the next process takes over")?;
         }
         Ok(())
@@ -83,17 +85,17 @@ impl Snapshot {
     }
 }
 
-impl std::fmt::Display for Progress {
+impl std::fmt::Display for CellProgress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { step, steps, epoch, loss_nats, tokens_per_s, left_s, .. } = self;
         write!(f, "epoch {epoch}, step {step} of {steps}, loss {loss_nats:.3}")?;
         if let Some((_, accuracy)) = self.dev_accuracy.last() {
             write!(f, ", dev {:.2} %", 100.0 * accuracy)?;
         }
-        write!(f, ", {} tokens/s", short(*tokens_per_s))?;
+        write!(f, ", {} tokens/s", format_rate(*tokens_per_s))?;
         if let Some(peak) = self.peak_rss_mib {
             write!(f, ", {peak:.0} MiB")?;
         }
-        write!(f, ", {} left", clock(*left_s))
+        write!(f, ", {} left", format_clock(*left_s))
     }
 }

@@ -10,11 +10,11 @@ use frostline_record::{
 };
 
 use crate::backend::Backend;
-use crate::fault::{Blame as _, Result};
+use crate::block_sets::{self, SetSearch};
+use crate::fault::{Blame as _, CommandResult};
 use crate::place::Place;
 use crate::plans;
-use crate::request::{Changes, SweepRequest};
-use crate::sets::{self, Search};
+use crate::request::{SettingChanges, SweepRequest};
 use crate::track;
 
 /// A plan, the changes that the command line makes to it, and the settings of its cells in order.
@@ -22,9 +22,9 @@ use crate::track;
 pub(crate) struct Study {
     /// The plan with the changes applied.
     pub plan: Plan,
-    /// Where it was read from, for messages.
+    /// The place from which it was read, for messages.
     pub origin: String,
-    /// The option that chose the plan where `--plan` did not.
+    /// The option that chose the plan if `--plan` did not.
     pub chosen_by: Option<&'static str>,
     /// The changes, as assignments.
     pub overrides: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Study {
     /// The backend that tensors run on.
     pub backend: Backend,
     /// The greedy search over sets of blocks, if the grid has one.
-    pub search: Option<Search>,
+    pub search: Option<SetSearch>,
     /// The learning rates that a search has tried and found.
     pub rates: Option<RateSearch>,
     /// The published figures that the plan names.
@@ -44,19 +44,19 @@ pub(crate) struct Study {
 
 impl Study {
     /// Reads the plan and applies the command line's changes.
-    pub(crate) fn read(request: &SweepRequest, place: &Place) -> Result<Self> {
+    pub(crate) fn read_study(request: &SweepRequest, place: &Place) -> CommandResult<Self> {
         let (wanted, chosen_by) = plans::of_sweep(request);
-        let source = plans::read(&wanted, place)?;
-        let mut plan = Plan::parse(&source.text, &source.shown).plan()?;
+        let source = plans::read_plan(&wanted, place)?;
+        let mut plan = Plan::parse(&source.text, &source.shown).blame_plan()?;
         let changes = &request.changes;
-        let overrides = overrides(changes);
+        let overrides = changes_as_assignments(changes);
         for assignment in &overrides {
-            plan.assign(assignment).plan()?;
+            plan.assign(assignment).blame_plan()?;
         }
-        check_assigned_once(&overrides).plan()?;
-        check_rate_is_free(&plan, &overrides).plan()?;
-        let named = assigned(&overrides).chain(plan.grid.keys().map(String::as_str));
-        plan.check_effect(named).map_err(|error| source.blame(error)).plan()?;
+        check_assigned_once(&overrides).blame_plan()?;
+        check_rate_is_free(&plan, &overrides).blame_plan()?;
+        let named = assigned_settings(&overrides).chain(plan.grid.keys().map(String::as_str));
+        plan.check_effect(named).map_err(|error| source.plan_error(error)).blame_plan()?;
         if changes.no_prefix_cache {
             plan.prefix_cache.enabled = Switch::Off;
         }
@@ -64,12 +64,12 @@ impl Study {
             plan.timing.paired = Switch::Off;
         }
         if !changes.track.is_empty() {
-            plan.track.switch_on(&changes.track).map_err(anyhow::Error::msg).plan()?;
+            plan.track.switch_on(&changes.track).map_err(anyhow::Error::msg).blame_plan()?;
         }
-        track::check(&plan.track)?;
+        track::check_trackers(&plan.track)?;
         plan.jobs = request.jobs.map_or(plan.jobs, |jobs| jobs as usize);
-        let grid = plan.cells().plan()?;
-        let reference = source.reference(&plan).plan()?;
+        let grid = plan.cells().blame_plan()?;
+        let reference = source.read_reference(&plan).blame_plan()?;
         Ok(Self {
             plan,
             origin: source.shown,
@@ -86,9 +86,9 @@ impl Study {
 
     /// Replaces the policies `subsets` and `greedy` by sets of blocks. `depths` are the numbers of blocks of the
     /// study's encoders.
-    pub(crate) fn expand_block_sets(&mut self, depths: &BTreeSet<usize>) -> Result<()> {
-        self.search = sets::expand(&mut self.plan, depths)?;
-        self.grid = self.plan.cells().plan()?;
+    pub(crate) fn expand_block_sets(&mut self, depths: &BTreeSet<usize>) -> CommandResult<()> {
+        self.search = block_sets::expand_sets(&mut self.plan, depths)?;
+        self.grid = self.plan.cells().blame_plan()?;
         Ok(())
     }
 
@@ -98,7 +98,7 @@ impl Study {
         &mut self,
         cells: &[Cell],
         record: impl Fn(&Cell) -> Option<Record>,
-    ) -> Result<bool> {
+    ) -> CommandResult<bool> {
         let Some(search) = &mut self.search else { return Ok(false) };
         // A cell has the results of every name of its policy.
         let mut named: Vec<(&Policy, &Cell)> = Vec::new();
@@ -109,13 +109,13 @@ impl Study {
             named.extend(names.into_iter().map(|policy| (policy, cell)));
         }
         let more = search.next_round(&mut self.plan, &named, record);
-        self.grid = self.plan.cells().plan()?;
+        self.grid = self.plan.cells().blame_plan()?;
         Ok(more)
     }
 
     /// The sweep's folder. By default its name contains a hash of the plan without languages, policies and seeds, so
     /// that a command with more of these continues in the same folder.
-    pub(crate) fn folder(&self, out: Option<&Path>, place: &Place) -> PathBuf {
+    pub(crate) fn sweep_folder(&self, out: Option<&Path>, place: &Place) -> PathBuf {
         if let Some(out) = out {
             return out.into();
         }
@@ -148,18 +148,18 @@ impl Study {
         self.rates = Some(rates);
     }
 
-    /// Whether the cells are those of a search for learning rates.
+    /// Whether the cells belong to a search for learning rates.
     pub(crate) fn is_searching(&self) -> bool {
         self.rates.as_ref().is_some_and(|rates| rates.running)
     }
 
     /// Whether a round of a search follows the current one.
     pub(crate) fn search_continues(&self) -> bool {
-        self.is_searching() || self.search.as_ref().is_some_and(Search::continues)
+        self.is_searching() || self.search.as_ref().is_some_and(SetSearch::has_next_round)
     }
 
-    /// The contents of `sweep.json`. `stays` says whether this command stays to make further rounds of a search.
-    pub(crate) fn sweep(&self, cells: Vec<Cell>, stays: bool) -> Sweep {
+    /// Returns the contents of `sweep.json`. With `stays`, this command stays to make further rounds of a search.
+    pub(crate) fn sweep_file(&self, cells: Vec<Cell>, stays: bool) -> Sweep {
         let (plan, overrides, reference) =
             (self.plan.clone(), self.overrides.clone(), self.reference.clone());
         let search_continues = stays && self.search_continues();
@@ -168,14 +168,14 @@ impl Study {
     }
 }
 
-/// The settings that assignments name.
-fn assigned(assignments: &[String]) -> impl Iterator<Item = &str> {
+/// Returns the settings that assignments name.
+fn assigned_settings(assignments: &[String]) -> impl Iterator<Item = &str> {
     assignments.iter().filter_map(|text| text.split_once('=').map(|(path, _)| path.trim()))
 }
 
 /// Checks that no assignment replaces another one.
 fn check_assigned_once(assignments: &[String]) -> anyhow::Result<()> {
-    let paths: Vec<&str> = assigned(assignments).collect();
+    let paths: Vec<&str> = assigned_settings(assignments).collect();
     for (at, path) in paths.iter().enumerate() {
         if let Some(before) = paths[..at].iter().position(|before| before == path) {
             bail!(
@@ -191,7 +191,7 @@ fn check_assigned_once(assignments: &[String]) -> anyhow::Result<()> {
 /// Checks that no assignment fixes a rate that a search is to find.
 fn check_rate_is_free(plan: &Plan, assignments: &[String]) -> anyhow::Result<()> {
     let fixes = |path: &&str| *path == "optimizer.lr" || path.ends_with(".optimizer.lr");
-    match assigned(assignments).find(fixes).filter(|_| plan.search.is_on()) {
+    match assigned_settings(assignments).find(fixes).filter(|_| plan.search.is_on()) {
         None => Ok(()),
         Some(path) => bail!(
             "`{path}` fixes a learning rate, and --find-lr is to find it; leave one of them out (a plan that searches by itself \
@@ -201,7 +201,7 @@ fn check_rate_is_free(plan: &Plan, assignments: &[String]) -> anyhow::Result<()>
 }
 
 /// Returns changes to settings as assignments, so that all of them are checked in the same way.
-fn overrides(changes: &Changes) -> Vec<String> {
+fn changes_as_assignments(changes: &SettingChanges) -> Vec<String> {
     let list = |axis: &str, values: &[String]| {
         let quoted = values.iter().map(|value| toml::Value::from(value.trim()).to_string());
         (!values.is_empty()).then(|| format!("{axis}=[{}]", quoted.collect::<Vec<_>>().join(", ")))

@@ -8,41 +8,41 @@ use frostline_record::{
 };
 
 use crate::claims::Claims;
-use crate::fault::{Blame as _, Result};
-use crate::folder::Folder;
+use crate::fault::{Blame as _, CommandResult};
+use crate::folder::SweepFolder;
 use crate::program::Program;
 use crate::study::Study;
-use crate::units::{clock, counted};
+use crate::units::{count_noun, format_clock};
 
 /// Measures each group of cells that is done and was not measured before. A group that cannot be measured is named, and
 /// costs nothing else.
-pub(crate) fn measure(
+pub(crate) fn measure_groups(
     study: &Study,
-    folder: &Folder<'_>,
+    folder: &SweepFolder<'_>,
     program: &Program,
     threads: Option<u32>,
     claims: &Claims,
-) -> Result<()> {
+) -> CommandResult<()> {
     let TimingSettings { paired, limit_s, .. } = study.plan.timing;
     if paired == Switch::Off {
         return Ok(());
     }
-    let sweep = Sweep::read(folder.path()).environment()?;
-    let groups = sweep.timed_groups(|cell| folder.finished(cell));
+    let sweep = Sweep::read(folder.path()).blame_environment()?;
+    let groups = sweep.timed_groups(|cell| folder.is_recorded(cell));
     let left: Vec<&Vec<Cell>> = groups.iter().filter(|cells| !is_timed(folder.path(), cells)).collect();
     if left.is_empty() {
         return Ok(());
     }
     // Another sweep of this folder may be measuring the same.
-    let _held = claims.hold(&folder.path().join("timings"))?;
+    let _held = claims.hold_folder(&folder.path().join("timings"))?;
     let left: Vec<&Vec<Cell>> = left.into_iter().filter(|cells| !is_timed(folder.path(), cells)).collect();
     if left.is_empty() {
         return Ok(());
     }
     let policies: Vec<usize> = left.iter().map(|cells| cells.len()).collect();
-    say!("timing    {}", announcement(&policies, limit_s));
+    say!("timing    {}", announce_groups(&policies, limit_s));
     for cells in left {
-        let measured = times(study, cells, program, threads);
+        let measured = measure_group(study, cells, program, threads);
         match measured.and_then(|times| Ok(Sweep::write_times(folder.path(), cells, &times)?)) {
             Ok(()) => {}
             Err(error) => note!("the steps of {} were not timed: {error:#}", cells[0].settings.lang),
@@ -57,22 +57,22 @@ fn is_timed(folder: &Path, cells: &[Cell]) -> bool {
 }
 
 /// What will be measured, given the number of policies of each group, and how long it takes at most.
-fn announcement(policies: &[usize], limit_s: f64) -> String {
+fn announce_groups(policies: &[usize], limit_s: f64) -> String {
     let most = policies.iter().copied().max().unwrap_or(0);
     let comparisons = match policies {
-        [_] => format!("1 comparison of {most} policies, at most {} of steps", clock(limit_s)),
+        [_] => format!("1 comparison of {most} policies, at most {} of steps", format_clock(limit_s)),
         all => format!(
             "{} comparisons of up to {most} policies, at most {} of steps each and {} in all",
             all.len(),
-            clock(limit_s),
-            clock(all.len() as f64 * limit_s)
+            format_clock(limit_s),
+            format_clock(all.len() as f64 * limit_s)
         ),
     };
-    let runs = counted(policies.iter().sum(), "short run");
+    let runs = count_noun(policies.iter().sum(), "short run");
     format!("how long a training step takes under each policy: {comparisons}; then {runs} to measure memory")
 }
 
-fn times(
+fn measure_group(
     study: &Study,
     cells: &[Cell],
     program: &Program,
@@ -85,9 +85,10 @@ fn times(
         prefix_cache: enabled == Switch::On,
         measure,
     };
-    let mut times = program.time(&job(cells, Measurement::Steps { within_percent, limit_s }), threads)?;
+    let mut times =
+        program.measure_times(&job(cells, Measurement::Steps { within_percent, limit_s }), threads)?;
     for (policy, cell) in times.policies.iter_mut().zip(cells) {
-        let alone = program.time(&job(std::slice::from_ref(cell), Measurement::Memory), threads)?;
+        let alone = program.measure_times(&job(std::slice::from_ref(cell), Measurement::Memory), threads)?;
         let alone = alone.policies.first();
         policy.peak_rss_mib = alone.and_then(|only| only.peak_rss_mib);
         policy.peak_device_mib = alone.and_then(|only| only.peak_device_mib);
@@ -116,7 +117,7 @@ mod tests {
             ),
         ];
         for (policies, limit_s, expected) in cases {
-            assert_eq!(announcement(policies, limit_s), format!("{start} {expected}"));
+            assert_eq!(announce_groups(policies, limit_s), format!("{start} {expected}"));
         }
     }
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use crate::fault::{Blame as _, Result};
+use crate::fault::{Blame as _, CommandResult};
 use crate::place;
 
-/// The environment variable by which a worker learns where to append its spans.
+/// The environment variable that names the file to which a worker appends its spans.
 pub const VARIABLE: &str = "FROSTLINE_TRACE";
 
 /// A trace that is being written, or none.
@@ -20,29 +20,29 @@ pub(crate) struct Trace<'a>(Option<&'a Path>);
 
 impl<'a> Trace<'a> {
     /// Starts the file anew. A file that is no trace is left as it is: it may be anything, the plan included.
-    pub(crate) fn begin(path: Option<&'a PathBuf>) -> Result<Self> {
+    pub(crate) fn begin_file(path: Option<&'a PathBuf>) -> CommandResult<Self> {
         if let Some(path) = path {
             if !is_ours(path) {
-                let shown = place::shown(path);
+                let shown = place::shown_path(path);
                 return Err(anyhow!("{shown}: it is no trace, and would be lost; give --trace another file"))
-                    .plan();
+                    .blame_plan();
             }
             frostline_files::write(path, b"[\n")
                 .map_err(|error| anyhow!("{error}; give --trace a file that can be written"))
-                .environment()?;
+                .blame_environment()?;
         }
         Ok(Self(path.map(PathBuf::as_path)))
     }
 
     /// Ends the file of a process of this name, once all its workers have ended.
-    pub(crate) fn end(&self, process: &str) -> Result<()> {
+    pub(crate) fn end_file(&self, process: &str) -> CommandResult<()> {
         let Some(path) = self.0 else { return Ok(()) };
         let name = serde_json::json!({
             "ph": "M", "name": "process_name", "pid": std::process::id(), "tid": 0,
             "args": { "name": process },
         });
-        let mut file = frostline_files::append(path).environment()?;
-        file.write_all(format!("{name}\n]\n").as_bytes()).environment()
+        let mut file = frostline_files::append(path).blame_environment()?;
+        file.write_all(format!("{name}\n]\n").as_bytes()).blame_environment()
     }
 }
 
@@ -71,9 +71,9 @@ mod tests {
     fn only_a_trace_is_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("trace.json");
-        let begin = || Trace::begin(Some(&file)).map_err(|fault| fault.error.to_string());
-        begin().expect("no file yet").end("sweep").expect("an end");
-        begin().expect("the trace of before").end("sweep").expect("an end");
+        let begin = || Trace::begin_file(Some(&file)).map_err(|fault| fault.error.to_string());
+        begin().expect("no file yet").end_file("sweep").expect("an end");
+        begin().expect("the trace of before").end_file("sweep").expect("an end");
         begin().expect("a trace that was killed at once");
         for other in ["name = \"mine\"\n", "[\n  1\n]\n", "[grid]\n"] {
             std::fs::write(&file, other).expect("a file");
@@ -82,9 +82,9 @@ mod tests {
             assert_eq!(std::fs::read_to_string(&file).expect("the file"), other);
         }
         #[cfg(unix)]
-        Trace::begin(Some(&"/dev/null".into())).expect_err("a device");
+        Trace::begin_file(Some(&"/dev/null".into())).expect_err("a device");
         let nowhere = folder.path().join("no/trace.json");
-        let error = Trace::begin(Some(&nowhere)).expect_err("no folder").error.to_string();
+        let error = Trace::begin_file(Some(&nowhere)).expect_err("no folder").error.to_string();
         assert_eq!(error.matches("os error").count(), 1, "{error}");
     }
 }

@@ -12,16 +12,16 @@ use frostline_track::{
 };
 
 use crate::executor::Observer;
-use crate::fault::{Blame as _, Result};
+use crate::fault::{Blame as _, CommandResult};
 #[cfg(feature = "fetch")]
-use crate::offline::{OFFLINE, is_offline, variable};
+use crate::offline::{OFFLINE, environment_variable, is_offline};
 use crate::place;
 
 /// What runs are compared by in every study.
 const COMPARED: [&str; 5] = ["encoder.name", "lang", "optimizer.lr", "policy", "seed"];
 
 /// Checks that this program can reach the trackers, and may send them what they ask for.
-pub(crate) fn check(settings: &TrackSettings) -> Result<()> {
+pub(crate) fn check_trackers(settings: &TrackSettings) -> CommandResult<()> {
     match &settings.mlflow {
         Mlflow::Server(url) => check_server(url),
         _ => Ok(()),
@@ -29,30 +29,30 @@ pub(crate) fn check(settings: &TrackSettings) -> Result<()> {
 }
 
 #[cfg(feature = "fetch")]
-fn check_server(url: &str) -> Result<()> {
-    if is_offline(variable)? {
+fn check_server(url: &str) -> CommandResult<()> {
+    if is_offline(environment_variable)? {
         return Ok(());
     }
-    frostline_track::Credentials::from_environment().check(url).plan()
+    frostline_track::Credentials::from_environment().check(url).blame_plan()
 }
 
 #[cfg(not(feature = "fetch"))]
-pub(crate) fn check_server(url: &str) -> Result<()> {
+pub(crate) fn check_server(url: &str) -> CommandResult<()> {
     Err(anyhow::anyhow!(
         "this program was built without the feature `fetch` and opens no connection to {url}; build it with `--features \
          fetch`, or let MLflow read files: `--track mlflow`"
     ))
-    .plan()
+    .blame_plan()
 }
 
-/// Where a sweep's folder keeps what a server did not take: a file for each cell.
+/// Returns the folder in a sweep's folder for values that a server did not take: a file for each cell.
 pub(crate) fn unsent_folder(folder: &Path) -> PathBuf {
     folder.join("unsent")
 }
 
-/// An observer that passes on what it is told, if the plan names trackers. Says how each is read.
-pub(crate) fn observer(plan: &Plan, folder: &Path) -> Option<Box<dyn Observer>> {
-    let trackers = trackers(&plan.track, folder);
+/// Returns an observer that passes events on to trackers, if the plan names any. Prints how each is read.
+pub(crate) fn tracking_observer(plan: &Plan, folder: &Path) -> Option<Box<dyn Observer>> {
+    let trackers = make_trackers(&plan.track, folder);
     if trackers.is_empty() {
         return None;
     }
@@ -63,14 +63,14 @@ pub(crate) fn observer(plan: &Plan, folder: &Path) -> Option<Box<dyn Observer>> 
     let compared = COMPARED.into_iter().chain(plan.axes()).map(Into::into).collect();
     let axes = plan.extra_axes().into_iter().map(Into::into).collect();
     let background = Background::start_thread(trackers, |warning| note!("warning   {warning}"));
-    Some(Box::new(Tracked { background, experiment, compared, axes, cells: BTreeMap::new() }))
+    Some(Box::new(TrackedCells { background, experiment, compared, axes, cells: BTreeMap::new() }))
 }
 
-fn trackers(settings: &TrackSettings, folder: &Path) -> Vec<Box<dyn Tracker>> {
+fn make_trackers(settings: &TrackSettings, folder: &Path) -> Vec<Box<dyn Tracker>> {
     let mut trackers: Vec<Box<dyn Tracker>> = Vec::new();
     let at = |name: &str| {
         let path = folder.join(name);
-        (place::shown(&path), path)
+        (place::shown_path(&path), path)
     };
     if settings.tensorboard.is_on() {
         let (shown, path) = at("tensorboard");
@@ -89,17 +89,17 @@ fn trackers(settings: &TrackSettings, folder: &Path) -> Vec<Box<dyn Tracker>> {
             say!("track     `mlflow ui --backend-store-uri {shown}`");
             trackers.push(Box::new(MlflowFolder::new(path)));
         }
-        Mlflow::Server(url) => trackers.extend(server(url, folder)),
+        Mlflow::Server(url) => trackers.extend(server_tracker(url, folder)),
     }
     trackers
 }
 
 /// Sends to a server. What it does not take is kept in the sweep's folder; so is everything if nothing may be sent.
 #[cfg(feature = "fetch")]
-fn server(url: &str, folder: &Path) -> Option<Box<dyn Tracker>> {
+fn server_tracker(url: &str, folder: &Path) -> Option<Box<dyn Tracker>> {
     use frostline_track::{Credentials, MlflowServer};
     let kept = |server: MlflowServer| {
-        let command = format!("frostline sweep --send-tracked {}", place::shown(folder));
+        let command = format!("frostline sweep --send-tracked {}", place::shown_path(folder));
         server.keep_unsent_in(unsent_folder(folder), command)
     };
     let offline = |why: &str| {
@@ -107,7 +107,7 @@ fn server(url: &str, folder: &Path) -> Option<Box<dyn Tracker>> {
         let server = MlflowServer::new(url, Credentials::None).expect("nothing secret is sent");
         Some(Box::new(kept(server.offline())) as Box<dyn Tracker>)
     };
-    match is_offline(variable) {
+    match is_offline(environment_variable) {
         Ok(false) => {}
         Ok(true) => return offline(OFFLINE),
         Err(fault) => return offline(&format!("{:#}", fault.error)),
@@ -123,13 +123,13 @@ fn server(url: &str, folder: &Path) -> Option<Box<dyn Tracker>> {
 
 /// A worker of a sweep that another build has begun.
 #[cfg(not(feature = "fetch"))]
-fn server(url: &str, _folder: &Path) -> Option<Box<dyn Tracker>> {
+fn server_tracker(url: &str, _folder: &Path) -> Option<Box<dyn Tracker>> {
     note!("warning   nothing is sent to MLflow at {url}: this program was built without the feature `fetch`");
     None
 }
 
 /// Tells the trackers of the cells that run here.
-struct Tracked {
+struct TrackedCells {
     background: Background,
     experiment: String,
     /// The settings that runs are compared by, as dotted paths.
@@ -150,9 +150,9 @@ struct Followed {
     step: u64,
 }
 
-impl Tracked {
+impl TrackedCells {
     /// A cell begins, with what is known of it once it is loaded.
-    fn start(&mut self, id: &str, loaded: Option<&Loaded>) {
+    fn start_run(&mut self, id: &str, loaded: Option<&Loaded>) {
         let Some(followed) = self.cells.get_mut(id) else { return };
         if std::mem::replace(&mut followed.told, true) {
             return;
@@ -163,8 +163,8 @@ impl Tracked {
             name,
             value: as_value(value),
         });
-        let text = |name: &str, text: &str| parameter(name, Value::Text(text.into()));
-        let count = |name: &str, count: u64| parameter(name, Value::Number(count as f64));
+        let text = |name: &str, text: &str| named_parameter(name, Value::Text(text.into()));
+        let count = |name: &str, count: u64| named_parameter(name, Value::Number(count as f64));
         let made = [text("backend", &cell.backend), text("cell", &cell.id), text("code", &cell.code)];
         let sizes = loaded.map(|loaded| {
             [
@@ -185,74 +185,74 @@ impl Tracked {
         });
     }
 
-    fn log(&mut self, id: &str, step: u64, values: Vec<Named>) {
+    fn log_values(&mut self, id: &str, step: u64, values: Vec<Named>) {
         let Some(followed) = self.cells.get_mut(id) else { return };
         followed.step = step;
         self.background.log(id, Point { step, time: SystemTime::now(), values });
     }
 
-    fn end(&mut self, id: &str, ending: Ending) {
+    fn end_run(&mut self, id: &str, ending: Ending) {
         if self.cells.remove(id).is_some_and(|followed| followed.told) {
             self.background.end(id, ending);
         }
     }
 
-    fn fail(&mut self, id: &str) {
-        self.start(id, None);
-        self.end(id, Ending::Failed);
+    fn end_failed(&mut self, id: &str) {
+        self.start_run(id, None);
+        self.end_run(id, Ending::Failed);
     }
 }
 
-impl Observer for Tracked {
-    fn started(&mut self, job: &Job, _: Option<&str>) {
+impl Observer for TrackedCells {
+    fn job_started(&mut self, job: &Job, _: Option<&str>) {
         let cell = job.cell.clone();
         let followed = Followed { cell, started: SystemTime::now(), told: false, step: 0 };
         self.cells.insert(job.cell.id.clone(), followed);
     }
 
-    fn progress(&mut self, event: &Event) {
+    fn cell_progressed(&mut self, event: &Event) {
         match event {
-            Event::Loaded(loaded) => self.start(&loaded.id, Some(loaded)),
-            Event::Step(step) => self.log(&step.id, step.step, of_step(step)),
-            Event::Epoch { id, row } => self.log(id, row.step, of_epoch(row)),
+            Event::Loaded(loaded) => self.start_run(&loaded.id, Some(loaded)),
+            Event::Step(step) => self.log_values(&step.id, step.step, of_step(step)),
+            Event::Epoch { id, row } => self.log_values(id, row.step, of_epoch(row)),
             // At the end of an epoch its row has the same.
-            Event::Dev { id, point } => self.log(id, point.step, of_dev(&point.dev, &point.others)),
+            Event::Dev { id, point } => self.log_values(id, point.step, of_dev(&point.dev, &point.others)),
             _ => {}
         }
     }
 
-    fn done(&mut self, cell: &Cell, record: Option<&Record>) {
+    fn cell_done(&mut self, cell: &Cell, record: Option<&Record>) {
         let test = record.and_then(|record| record.result.as_ref()?.scores().get("test"));
         if let (Some(test), Some(followed)) = (test, self.cells.get(&cell.id)) {
-            self.log(&cell.id, followed.step, vec![("test/accuracy".into(), test.accuracy())]);
+            self.log_values(&cell.id, followed.step, vec![("test/accuracy".into(), test.accuracy())]);
         }
-        self.end(&cell.id, Ending::Finished);
+        self.end_run(&cell.id, Ending::Finished);
     }
 
-    fn failed(&mut self, cell: &Cell, _: &str) {
-        self.fail(&cell.id);
+    fn cell_failed(&mut self, cell: &Cell, _: &str) {
+        self.end_failed(&cell.id);
     }
 
-    fn retried(&mut self, cell: &Cell, _: &str) {
-        self.fail(&cell.id);
+    fn cell_retried(&mut self, cell: &Cell, _: &str) {
+        self.end_failed(&cell.id);
     }
 
-    fn elsewhere(&mut self, cell: &Cell, _: Option<&str>) {
-        self.end(&cell.id, Ending::Stopped);
+    fn cell_recorded_elsewhere(&mut self, cell: &Cell, _: Option<&str>) {
+        self.end_run(&cell.id, Ending::Stopped);
     }
 
-    fn lost(&mut self, cell: &Cell) {
-        self.end(&cell.id, Ending::Stopped);
+    fn cell_lost(&mut self, cell: &Cell) {
+        self.end_run(&cell.id, Ending::Stopped);
     }
 
-    fn interrupted(&mut self) {}
+    fn sweep_interrupted(&mut self) {}
 }
 
 /// The cells that still run are those of a sweep that was interrupted.
-impl Drop for Tracked {
+impl Drop for TrackedCells {
     fn drop(&mut self) {
         let running: Vec<String> = self.cells.keys().cloned().collect();
-        running.iter().for_each(|id| self.end(id, Ending::Stopped));
+        running.iter().for_each(|id| self.end_run(id, Ending::Stopped));
     }
 }
 
@@ -279,7 +279,7 @@ fn of_dev(dev: &Score, others: &BTreeMap<String, Score>) -> Vec<Named> {
     std::iter::once(("dev/accuracy".into(), dev.accuracy())).chain(others.iter().map(accuracy)).collect()
 }
 
-fn parameter(name: &str, value: Value) -> Parameter {
+fn named_parameter(name: &str, value: Value) -> Parameter {
     Parameter { name: name.into(), value, compared: false }
 }
 

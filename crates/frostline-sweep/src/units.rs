@@ -1,14 +1,14 @@
 //! Formats numbers for readers.
 
 /// Formats seconds as `3:07` or `1:02:03`.
-pub fn clock(seconds: f64) -> String {
+pub fn format_clock(seconds: f64) -> String {
     let whole = if seconds.is_finite() { seconds.max(0.0).round() as u64 } else { 0 };
     let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
 /// Formats a number of bytes as `532 B`, `12.3 kB` or `541.8 MB`.
-pub fn bytes(count: u64) -> String {
+pub fn format_bytes(count: u64) -> String {
     match count {
         0..1_000 => format!("{count} B"),
         1_000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
@@ -18,7 +18,7 @@ pub fn bytes(count: u64) -> String {
 }
 
 /// Formats a number with thousands separators, as `134,741,770`.
-pub fn grouped(count: u64) -> String {
+pub fn group_thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -31,12 +31,12 @@ pub fn grouped(count: u64) -> String {
 }
 
 /// Formats a rate as `950` or `12.3k`.
-pub fn short(rate: f64) -> String {
+pub fn format_rate(rate: f64) -> String {
     if rate < 1000.0 { format!("{rate:.0}") } else { format!("{:.1}k", rate / 1000.0) }
 }
 
 /// Formats a number with its noun, as `1 cell` or `2 cells`.
-pub fn counted(count: usize, one: &str) -> String {
+pub fn count_noun(count: usize, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
@@ -46,14 +46,14 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!(clock(187.2), "3:07");
-        assert_eq!(clock(3723.0), "1:02:03");
-        assert_eq!(clock(f64::NAN), "0:00");
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(541_800_000), "541.8 MB");
-        assert_eq!(grouped(134_741_770), "134,741,770");
-        assert_eq!(grouped(7), "7");
-        assert_eq!(short(12_345.0), "12.3k");
-        assert_eq!(counted(1, "cell"), "1 cell");
+        assert_eq!(format_clock(187.2), "3:07");
+        assert_eq!(format_clock(3723.0), "1:02:03");
+        assert_eq!(format_clock(f64::NAN), "0:00");
+        assert_eq!(format_bytes(999), "999 B");
+        assert_eq!(format_bytes(541_800_000), "541.8 MB");
+        assert_eq!(group_thousands(134_741_770), "134,741,770");
+        assert_eq!(group_thousands(7), "7");
+        assert_eq!(format_rate(12_345.0), "12.3k");
+        assert_eq!(count_noun(1, "cell"), "1 cell");
     }
 }

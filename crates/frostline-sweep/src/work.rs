@@ -1,4 +1,4 @@
-//! `frostline work`: takes cells of a sweep's folder until none is left, beside any number of other processes.
+//! `frostline work`: takes cells of a sweep's folder until none is left, next to any number of other processes.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,17 @@ use crate::backend::Backend;
 use crate::claims::{ClaimedJobs, Claims};
 use crate::ending::Ending;
 use crate::executor::{Executor as _, Observer};
-use crate::fault::{Blame as _, Result};
-use crate::folder::{Folder, stored};
+use crate::fault::{Blame as _, CommandResult};
+use crate::folder::{SweepFolder, stored_outcome};
 use crate::notices::Notice;
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
 use crate::request::WorkRequest;
 use crate::trace::Trace;
-use crate::units::counted;
+use crate::units::count_noun;
 use crate::workers::LocalWorkers;
-use crate::{interrupts, progress, say, slurm, track};
+use crate::{interrupts, output, progress, slurm, track};
 
 /// Runs cells of the sweep in a folder until all are recorded. `program` returns the worker program for the sweep's
 /// backend.
@@ -28,30 +28,37 @@ use crate::{interrupts, progress, say, slurm, track};
 /// # Errors
 /// If there is no sweep in the folder, it was begun with another program, its inputs are missing here, or the folder
 /// cannot be written. Failed cells are not an error but [`Ending::Failed`].
-pub fn work(request: &WorkRequest, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
-    say::set_output(request.output);
-    let trace = Trace::begin(request.trace.as_ref())?;
-    let program = |backend| program(backend).map(|program| program.traced(request.trace.clone()));
-    let ending = run(request, program)?;
-    trace.end("work")?;
+pub fn work(
+    request: &WorkRequest,
+    program: impl FnOnce(Backend) -> CommandResult<Program>,
+) -> CommandResult<Ending> {
+    output::set_output(request.output);
+    let trace = Trace::begin_file(request.trace.as_ref())?;
+    let program = |backend| program(backend).map(|program| program.with_trace(request.trace.clone()));
+    let ending = run_until_done(request, program)?;
+    trace.end_file("work")?;
     Ok(ending)
 }
 
 /// Runs cells until none is left, and returns the job to its queue if it is ended before that.
-fn run(request: &WorkRequest, program: impl FnOnce(Backend) -> Result<Program>) -> Result<Ending> {
+fn run_until_done(
+    request: &WorkRequest,
+    program: impl FnOnce(Backend) -> CommandResult<Program>,
+) -> CommandResult<Ending> {
     let max_restarts = request.max_restarts;
-    interrupts::listen_between_rounds(move |_| slurm::return_to_queue(max_restarts)).environment()?;
-    let mut sweep = Sweep::read(&request.folder).environment()?;
-    let program = program(backend(&sweep).environment()?)?;
-    let claims = Claims::of("frostline work", request.lease);
+    interrupts::listen_between_rounds(move |_| slurm::return_to_queue(max_restarts)).blame_environment()?;
+    let mut sweep = Sweep::read(&request.folder).blame_environment()?;
+    let program = program(backend_of_cells(&sweep).blame_environment()?)?;
+    let claims = Claims::for_command("frostline work", request.lease);
     let mut seen = HashSet::new();
     loop {
-        check_code(&sweep, &program).environment()?;
-        let outcome = info_span!("work").in_scope(|| round(request, &sweep, &program, &claims, &mut seen))?;
-        let again = Sweep::read(&request.folder).environment()?;
+        check_code(&sweep, &program).blame_environment()?;
+        let outcome =
+            info_span!("work").in_scope(|| run_round(request, &sweep, &program, &claims, &mut seen))?;
+        let again = Sweep::read(&request.folder).blame_environment()?;
         let more = again.cells.iter().any(|cell| !seen.contains(&cell.id));
         if outcome.interrupted || outcome.not_started > 0 || !more {
-            let ending = close(request, &again, &outcome);
+            let ending = print_ending(request, &again, &outcome);
             if ending == Ending::Interrupted {
                 slurm::return_to_queue(request.max_restarts);
             }
@@ -63,34 +70,35 @@ fn run(request: &WorkRequest, program: impl FnOnce(Backend) -> Result<Program>) 
 }
 
 /// Takes cells of the sweep as it is now.
-fn round(
+fn run_round(
     request: &WorkRequest,
     sweep: &Sweep,
     program: &Program,
     claims: &Claims,
     seen: &mut HashSet<String>,
-) -> Result<Outcome> {
-    let folder = Folder::join(&request.folder, sweep.cells.clone(), claims)?;
-    let executor = LocalWorkers::new(program, request.jobs as usize, request.threads, folder.logs())
+) -> CommandResult<Outcome> {
+    let folder = SweepFolder::join_sweep(&request.folder, sweep.cells.clone(), claims)?;
+    let executor = LocalWorkers::new(program, request.jobs as usize, request.threads, folder.log_folder())
         .with_failures(request.failures);
     let prefixes = folder.prefix_place(&sweep.plan.prefix_cache, usize::MAX)?;
-    let mut jobs = folder.jobs(prefixes.as_ref(), sweep.plan.checkpoints)?;
+    let mut jobs = folder.pending_jobs(prefixes.as_ref(), sweep.plan.checkpoints)?;
     if !request.failed {
         jobs.retain(|job| !has_failed(request, &job.cell));
     }
     seen.extend(sweep.cells.iter().map(|cell| cell.id.clone()));
-    introduce(request, sweep, program, &jobs, folder.done());
-    folder.announce();
+    announce_work(request, sweep, program, &jobs, folder.recorded_before());
+    folder.announce_start();
     if jobs.is_empty() {
         return Ok(Outcome::default());
     }
     let cells: Vec<Cell> = jobs.iter().map(|job| job.cell.clone()).collect();
-    info_span!("check", cells = cells.len()).in_scope(|| program.check(&cells))?;
+    info_span!("check", cells = cells.len()).in_scope(|| program.check_cells(&cells))?;
     let done = sweep.cells.len() - jobs.len();
-    let mut observers: Vec<Box<dyn Observer>> = vec![progress::observer(sweep.plan.synthetic, &jobs, done)];
-    observers.extend(track::observer(&sweep.plan, folder.path()));
-    let first = first(jobs.len(), claims.me().token.as_str());
-    let mut jobs = ClaimedJobs::new(claims, jobs, first).waits(request.waits);
+    let mut observers: Vec<Box<dyn Observer>> =
+        vec![progress::choose_observer(sweep.plan.synthetic, &jobs, done)];
+    observers.extend(track::tracking_observer(&sweep.plan, folder.path()));
+    let first = first_job(jobs.len(), claims.own_claimant().token.as_str());
+    let mut jobs = ClaimedJobs::new(claims, jobs, first).wait_for_others(request.waits);
     let outcome = executor.run(&mut jobs, &mut observers)?;
     drop(jobs);
     folder.remove_empty_logs();
@@ -98,11 +106,11 @@ fn round(
 }
 
 fn has_failed(request: &WorkRequest, cell: &Cell) -> bool {
-    matches!(stored(&request.folder, cell), Ok(Some(false)))
+    matches!(stored_outcome(&request.folder, cell), Ok(Some(false)))
 }
 
-fn introduce(request: &WorkRequest, sweep: &Sweep, program: &Program, jobs: &[Job], done: usize) {
-    let (folder, about) = (place::shown(&request.folder), &program.about);
+fn announce_work(request: &WorkRequest, sweep: &Sweep, program: &Program, jobs: &[Job], done: usize) {
+    let (folder, about) = (place::shown_path(&request.folder), &program.about);
     let failed = sweep.cells.len() - done - jobs.len();
     let failed = match failed {
         0 => String::new(),
@@ -110,40 +118,44 @@ fn introduce(request: &WorkRequest, sweep: &Sweep, program: &Program, jobs: &[Jo
     };
     say!(
         "folder    {folder}: {}, {done} recorded{failed}, {} left",
-        counted(sweep.cells.len(), "cell"),
+        count_noun(sweep.cells.len(), "cell"),
         jobs.len()
     );
     say!("program   frostline {} on {} ({})", about.version, program.backend, about.isa);
 }
 
-/// Prints how the sweep stands, and says so with the exit code.
-fn close(request: &WorkRequest, sweep: &Sweep, outcome: &Outcome) -> Ending {
+/// Prints the state of the sweep, and returns it as the ending.
+fn print_ending(request: &WorkRequest, sweep: &Sweep, outcome: &Outcome) -> Ending {
     let states: Vec<Option<bool>> =
-        sweep.cells.iter().map(|cell| stored(&request.folder, cell).ok().flatten()).collect();
+        sweep.cells.iter().map(|cell| stored_outcome(&request.folder, cell).ok().flatten()).collect();
     let count = |state: Option<bool>| states.iter().filter(|found| **found == state).count();
     let (recorded, failed, left) = (count(Some(true)), count(Some(false)), count(None));
-    let folder = place::shown(&request.folder);
-    Notice::End { cells: states.len(), done: recorded, failed }.send();
-    say!("here      {}, {} by other processes meanwhile", counted(outcome.done, "cell"), outcome.elsewhere);
+    let folder = place::shown_path(&request.folder);
+    Notice::End { cells: states.len(), done: recorded, failed }.print_if_asked();
+    say!(
+        "here      {}, {} by other processes meanwhile",
+        count_noun(outcome.done, "cell"),
+        outcome.elsewhere
+    );
     if outcome.late > 0 {
         say!(
             "late      {} run here too late: their records are those of the processes that had taken them over",
-            counted(outcome.late, "cell")
+            count_noun(outcome.late, "cell")
         );
     }
-    say!("recorded  {recorded} of {} in {folder}", counted(sweep.cells.len(), "cell"));
+    say!("recorded  {recorded} of {} in {folder}", count_noun(sweep.cells.len(), "cell"));
     if failed > 0 {
-        say!("failed    {}; the errors are in {folder}/cells/*/record.json", counted(failed, "cell"));
+        say!("failed    {}; the errors are in {folder}/cells/*/record.json", count_noun(failed, "cell"));
         say!("          `frostline work {folder} --failed` runs them again");
     }
     if outcome.interrupted && left > 0 {
-        say!("stopped   {} left; the same command goes on with them", counted(left, "cell"));
+        say!("stopped   {} left; the same command goes on with them", count_noun(left, "cell"));
         return Ending::Interrupted;
     }
     if left > 0 && !request.waits && outcome.not_started == 0 {
-        say!("left      {} that other processes run", counted(left, "cell"));
+        say!("left      {} that other processes run", count_noun(left, "cell"));
     } else if left > 0 {
-        say!("left      {} not recorded; the same command goes on with them", counted(left, "cell"));
+        say!("left      {} not recorded; the same command goes on with them", count_noun(left, "cell"));
         return Ending::Failed;
     }
     if failed > 0 {
@@ -153,8 +165,8 @@ fn close(request: &WorkRequest, sweep: &Sweep, outcome: &Outcome) -> Ending {
     Ending::Done
 }
 
-/// The backend of the sweep's cells.
-fn backend(sweep: &Sweep) -> anyhow::Result<Backend> {
+/// Returns the backend of the sweep's cells.
+fn backend_of_cells(sweep: &Sweep) -> anyhow::Result<Backend> {
     let name = sweep.cells.first().map_or("flex", |cell| cell.backend.as_str());
     name.parse().map_err(|_| {
         anyhow!(
@@ -176,9 +188,9 @@ fn check_code(sweep: &Sweep, program: &Program) -> anyhow::Result<()> {
     }
 }
 
-/// Where among so many jobs this process begins, so that many processes do not all ask for the same: by its number in
-/// a cluster's array of jobs where there is one, else anywhere.
-fn first(jobs: usize, token: &str) -> usize {
+/// Returns the job at which this process begins, so that many processes do not all ask for the same: by its number in
+/// a cluster's array of jobs if there is one, else anywhere.
+fn first_job(jobs: usize, token: &str) -> usize {
     let number = |name: &str| std::env::var(name).ok()?.parse::<usize>().ok();
     let array = || {
         let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);

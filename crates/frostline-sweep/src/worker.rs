@@ -17,7 +17,7 @@ const LOG_END: u64 = 64 << 10;
 
 /// A message to the round that runs all workers. Workers are numbered from 1.
 #[derive(Debug)]
-pub(crate) enum Message {
+pub(crate) enum WorkerMessage {
     /// A worker wrote an event.
     Event(usize, Box<Event>),
     /// A worker wrote a line that is not an event.
@@ -30,12 +30,12 @@ pub(crate) enum Message {
 
 /// A running worker.
 #[derive(Debug)]
-pub(crate) struct Worker {
+pub(crate) struct WorkerProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     log: PathBuf,
     log_start: u64,
-    /// Its version, code and machine, once it has reported them.
+    /// The worker's version, code and machine, once it has reported them.
     pub made_by: Option<MadeBy>,
     /// The job it is working on.
     pub job: Option<Job>,
@@ -45,26 +45,26 @@ pub(crate) struct Worker {
     pub kill_reason: Option<String>,
 }
 
-impl Worker {
+impl WorkerProcess {
     /// Starts a worker in its own process group, so that Ctrl-C at the terminal reaches only this
-    /// program. Its output is sent as [`Message`]s with this number.
+    /// program. Its output is sent as [`WorkerMessage`]s with this number.
     pub(crate) fn spawn(
         number: usize,
         program: &Program,
         threads: usize,
         logs: &Path,
-        sender: Sender<Message>,
+        sender: Sender<WorkerMessage>,
     ) -> anyhow::Result<Self> {
         let log = logs.join(format!("worker-{number}.log"));
         let file = frostline_files::append(&log)?.into_file();
         let log_start = file.metadata().map_or(0, |about| about.len());
-        let mut command = program.command();
+        let mut command = program.worker_command();
         command
             .args(["--threads", &threads.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(file);
-        command.envs(gpu::variable(program.backend, program.about.gpus, number));
+        command.envs(gpu::device_variable(program.backend, program.about.gpus, number));
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command
@@ -77,9 +77,9 @@ impl Worker {
         Ok(Self { child, stdin, log, log_start, made_by: None, job: None, job_started, kill_reason: None })
     }
 
-    /// Sends the worker a job. If the worker has ended, [`Message::Ended`] follows.
-    pub(crate) fn send(&mut self, job: Job) {
-        self.request(&Request::Run(Box::new(job.clone())));
+    /// Sends the worker a job. If the worker has ended, [`WorkerMessage::Ended`] follows.
+    pub(crate) fn send_job(&mut self, job: Job) {
+        self.send_request(&Request::Run(Box::new(job.clone())));
         self.job = Some(job);
         self.job_started = Instant::now();
     }
@@ -89,12 +89,12 @@ impl Worker {
         if self.job.is_some() { self.job_started.elapsed() } else { Duration::ZERO }
     }
 
-    /// Asks the worker to store where its cell is, and to end.
+    /// Asks the worker to store a checkpoint of its cell, and to end.
     pub(crate) fn ask_to_stop(&mut self) {
-        self.request(&Request::Stop);
+        self.send_request(&Request::Stop);
     }
 
-    fn request(&mut self, request: &Request) {
+    fn send_request(&mut self, request: &Request) {
         let line = serde_json::to_string(request).expect("plain data always serialises") + "\n";
         if let Some(stdin) = &mut self.stdin {
             let _ = stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush());
@@ -118,7 +118,7 @@ impl Worker {
 
     /// Waits for the worker to end and returns its exit status. A worker that does not end within two seconds is
     /// killed.
-    pub(crate) fn reap(&mut self) -> Option<ExitStatus> {
+    pub(crate) fn wait_for_exit(&mut self) -> Option<ExitStatus> {
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(2) {
             if let Ok(Some(status)) = self.child.try_wait() {
@@ -143,14 +143,14 @@ impl Worker {
         String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
     }
 
-    /// The path of its log.
-    pub(crate) fn log(&self) -> &Path {
+    /// Returns the path of the worker's log.
+    pub(crate) fn log_path(&self) -> &Path {
         &self.log
     }
 }
 
 /// Ends the worker, which must not outlive the sweep.
-impl Drop for Worker {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         self.close_input();
         if let Ok(None) = self.child.try_wait() {
@@ -167,17 +167,17 @@ pub(crate) fn last_lines(log: &str) -> String {
     lines[lines.len().saturating_sub(8)..].join("\n")
 }
 
-fn read_events(number: usize, mut lines: impl std::io::BufRead, sender: &Sender<Message>) {
+fn read_events(number: usize, mut lines: impl std::io::BufRead, sender: &Sender<WorkerMessage>) {
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         let message = match serde_json::from_slice(&line) {
-            Ok(event) => Message::Event(number, Box::new(event)),
-            Err(_) => Message::InvalidLine(number, String::from_utf8_lossy(&line).trim_end().into()),
+            Ok(event) => WorkerMessage::Event(number, Box::new(event)),
+            Err(_) => WorkerMessage::InvalidLine(number, String::from_utf8_lossy(&line).trim_end().into()),
         };
         if sender.send(message).is_err() {
             return;
         }
         line.clear();
     }
-    let _ = sender.send(Message::Ended(number));
+    let _ = sender.send(WorkerMessage::Ended(number));
 }

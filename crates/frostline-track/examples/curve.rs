@@ -13,10 +13,10 @@ fn main() -> Result<(), Error> {
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     match &arguments[..] {
-        [file, folder] => write(&std::fs::read_to_string(file)?, Path::new(folder)),
+        [file, folder] => send_table(&std::fs::read_to_string(file)?, Path::new(folder)),
         [] => {
             let folder = own_folder();
-            write(&built_in_table(), &folder)?;
+            send_table(&built_in_table(), &folder)?;
             println!("written to {}", folder.display());
             Ok(())
         }
@@ -34,7 +34,7 @@ fn built_in_table() -> String {
 }
 
 /// Sends the table's lines to both trackers, on a separate thread that finishes when it is dropped.
-fn write(table: &str, folder: &Path) -> Result<(), Error> {
+fn send_table(table: &str, folder: &Path) -> Result<(), Error> {
     let mut lines = table.lines();
     let names: Vec<&str> = lines.next().ok_or("the table is empty")?.split(',').skip(1).collect();
     let background = Background::start_thread(
@@ -70,7 +70,7 @@ fn write(table: &str, folder: &Path) -> Result<(), Error> {
 #[test]
 fn both_trackers_have_written() {
     let folder = own_folder();
-    write(&built_in_table(), &folder).unwrap();
+    send_table(&built_in_table(), &folder).unwrap();
     for tracker in ["tensorboard", "wandb"] {
         assert!(folder.join(tracker).read_dir().unwrap().next().is_some(), "{tracker}");
     }

@@ -193,7 +193,7 @@ mod tests {
         fn log(&mut self, _: &str, point: &Point) -> Result<(), TrackError> {
             std::thread::sleep(self.pause);
             self.seen.lock().expect("no panic").push(point.step);
-            if self.broken { Err(error()) } else { Ok(()) }
+            if self.broken { Err(tracking_error()) } else { Ok(()) }
         }
 
         fn end(&mut self, _: &str, _: SystemTime, _: Ending) -> Result<(), TrackError> {
@@ -201,11 +201,11 @@ mod tests {
         }
 
         fn flush(&mut self) -> Result<(), TrackError> {
-            if self.broken { Err(error()) } else { Ok(()) }
+            if self.broken { Err(tracking_error()) } else { Ok(()) }
         }
     }
 
-    fn error() -> TrackError {
+    fn tracking_error() -> TrackError {
         FileError::of("file".as_ref())(std::io::Error::other("the disk is full")).into()
     }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use frostline_sweep::{Notice, Watched};
+use frostline_sweep::{Notice, WatchedSweep};
 use frostline_watch::Changes;
 
 type Error = Box<dyn std::error::Error>;
@@ -25,9 +25,9 @@ fn main() -> Result<(), Error> {
 
 /// Follows the sweep in a folder to its end.
 fn follow_sweep(folder: &Path, command: &[String]) -> Result<(), Error> {
-    let (mut watched, mut changes) = (Watched::open(folder)?, Changes::of(folder));
+    let (mut watched, mut changes) = (WatchedSweep::open_folder(folder)?, Changes::of(folder));
     loop {
-        let snapshot = watched.look();
+        let snapshot = watched.take_snapshot();
         for notice in changes.since(&snapshot) {
             if let Some(message) = notice_text(&notice) {
                 Command::new(&command[0]).args(&command[1..]).arg(message).status()?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use frostline_sweep::{CellName, CellSnapshot, CellState, Notice, Progress, Snapshot};
+use frostline_sweep::{CellName, CellProgress, CellSnapshot, CellState, Notice, Snapshot};
 
 /// Compares each snapshot with the one before.
 #[derive(Debug)]
@@ -76,13 +76,13 @@ fn cell_changes(cell: &CellSnapshot, last: &CellState) -> Vec<Notice> {
 }
 
 /// Returns the epochs that have ended since.
-fn ended_epochs(name: &CellName, progress: &Progress, known: Option<&Progress>) -> Vec<Notice> {
+fn ended_epochs(name: &CellName, progress: &CellProgress, known: Option<&CellProgress>) -> Vec<Notice> {
     let last = known.and_then(|known| known.dev_accuracy.last()).map_or(0, |(epoch, _)| *epoch);
     let new = progress.dev_accuracy.iter().filter(|(epoch, _)| *epoch > last);
     new.map(|&(epoch, dev_accuracy)| Notice::Epoch { cell: name.clone(), epoch, dev_accuracy }).collect()
 }
 
-fn step_notice(cell: CellName, progress: &Progress) -> Notice {
+fn step_notice(cell: CellName, progress: &CellProgress) -> Notice {
     Notice::Step {
         cell,
         step: progress.step,
@@ -97,12 +97,12 @@ fn step_notice(cell: CellName, progress: &Progress) -> Notice {
 
 #[cfg(test)]
 mod tests {
-    use frostline_sweep::Counts;
+    use frostline_sweep::CellCounts;
 
     use super::*;
 
-    fn running(by: &str, step: u64, epochs: u32) -> CellState {
-        let progress = Progress {
+    fn running_state(by: &str, step: u64, epochs: u32) -> CellState {
+        let progress = CellProgress {
             step,
             steps: 90,
             epoch: epochs + 1,
@@ -121,18 +121,18 @@ mod tests {
         }
     }
 
-    fn snapshot(states: &[CellState]) -> Snapshot {
+    fn test_snapshot(states: &[CellState]) -> Snapshot {
         let cells = states.iter().enumerate().map(|(number, state)| CellSnapshot {
             id: number.to_string(),
             title: format!("cell {number}"),
             state: state.clone(),
         });
         let count = |is: fn(&CellState) -> bool| states.iter().filter(|state| is(state)).count();
-        let counts = Counts {
+        let counts = CellCounts {
             cells: states.len(),
             done: count(|state| matches!(state, CellState::Done { .. })),
             failed: count(|state| matches!(state, CellState::Failed { .. })),
-            ..Counts::default()
+            ..CellCounts::default()
         };
         let cells = cells.collect();
         Snapshot { plan: "x".into(), synthetic: false, counts, search_continues: false, left_s: None, cells }
@@ -148,7 +148,7 @@ mod tests {
             ([done.clone(), done.clone()], false, true),
             ([done.clone(), failed], false, true),
         ] {
-            let look = Snapshot { search_continues: continues, ..snapshot(&states) };
+            let look = Snapshot { search_continues: continues, ..test_snapshot(&states) };
             let told = Changes::of(Path::new("study")).since(&look);
             assert_eq!(matches!(told.last(), Some(Notice::End { .. })), ends, "{told:?}");
         }
@@ -160,21 +160,21 @@ mod tests {
         let failed = CellState::Failed { error: "no memory".into() };
         let looks = [
             [done.clone(), CellState::Waiting],
-            [done.clone(), running("a", 0, 0)],
-            [done.clone(), running("a", 10, 0)],
-            [done.clone(), running("a", 10, 0)],
-            [done.clone(), running("a", 50, 2)],
+            [done.clone(), running_state("a", 0, 0)],
+            [done.clone(), running_state("a", 10, 0)],
+            [done.clone(), running_state("a", 10, 0)],
+            [done.clone(), running_state("a", 50, 2)],
             [done.clone(), CellState::LeftBehind { by: "a".into() }],
-            [done.clone(), running("b", 40, 1)],
+            [done.clone(), running_state("b", 40, 1)],
             [done.clone(), failed],
-            [done.clone(), running("b", 10, 0)],
+            [done.clone(), running_state("b", 10, 0)],
             [done.clone(), done],
         ];
         let mut changes = Changes::of(Path::new("study"));
         let told: Vec<String> = looks
             .iter()
             .map(|states| {
-                let notices = changes.since(&snapshot(states));
+                let notices = changes.since(&test_snapshot(states));
                 serde_json::to_string(&notices).expect("plain data").replace("},{", "},\n {")
             })
             .collect();

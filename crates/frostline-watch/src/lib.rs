@@ -3,9 +3,9 @@
 
 pub mod args;
 mod changes;
-mod looks;
 mod screen;
 mod serve;
+mod snapshot_thread;
 mod sparkline;
 mod terminal;
 mod watch;

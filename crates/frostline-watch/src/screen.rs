@@ -1,8 +1,8 @@
 //! The display in the terminal: the sweep's progress, its cells, and the selected cell's curve.
 
 use frostline_report::visible;
-use frostline_sweep::units::{clock, short};
-use frostline_sweep::{CellSnapshot, CellState, FIRST_STEPS, LOADING, Progress, Snapshot};
+use frostline_sweep::units::{format_clock, format_rate};
+use frostline_sweep::{CellProgress, CellSnapshot, CellState, FIRST_STEPS, LOADING, Snapshot};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -27,24 +27,24 @@ struct Column {
     wide: bool,
 }
 
-const fn always(name: &'static str, width: u16) -> Column {
+const fn always_shown(name: &'static str, width: u16) -> Column {
     Column { name, width, wide: false }
 }
 
-const fn wide(name: &'static str, width: u16) -> Column {
+const fn shown_when_wide(name: &'static str, width: u16) -> Column {
     Column { name, width, wide: true }
 }
 
 /// The columns in their order. A curve comes before its last value.
 const COLUMNS: [Column; 8] = [
-    always("step", 11),
-    always("loss", CURVE),
-    always("", 6),
-    wide("dev", DEV_CURVE),
-    always("dev %", 6),
-    always("time", 9),
-    wide("tokens/s", 8),
-    wide("memory", 9),
+    always_shown("step", 11),
+    always_shown("loss", CURVE),
+    always_shown("", 6),
+    shown_when_wide("dev", DEV_CURVE),
+    always_shown("dev %", 6),
+    always_shown("time", 9),
+    shown_when_wide("tokens/s", 8),
+    shown_when_wide("memory", 9),
 ];
 
 /// The width from which all columns are shown, in characters.
@@ -139,9 +139,9 @@ impl Screen {
 
     /// Returns the cells that are shown, in order.
     fn rows(&self) -> Vec<&CellSnapshot> {
-        let shown = |cell: &&CellSnapshot| self.only.is_none_or(|only| kind(&cell.state) == only);
+        let shown = |cell: &&CellSnapshot| self.only.is_none_or(|only| state_kind(&cell.state) == only);
         let mut rows: Vec<_> = self.snapshot.cells.iter().filter(shown).collect();
-        rows.sort_by_key(|cell| kind(&cell.state));
+        rows.sort_by_key(|cell| state_kind(&cell.state));
         rows
     }
 
@@ -196,7 +196,7 @@ impl Screen {
         let so_far = if self.snapshot.search_continues { " so far" } else { "" };
         let mut label = format!("{} of {} done{so_far}", counts.done, counts.cells);
         if let Some(left_s) = self.snapshot.left_s {
-            label += &format!(", about {} to go", clock(left_s));
+            label += &format!(", about {} to go", format_clock(left_s));
         }
         for (count, name) in named.into_iter().filter(|(count, _)| *count > 0) {
             label += &format!(", {count} {name}");
@@ -229,7 +229,7 @@ impl Screen {
     }
 
     fn row<'a>(&self, cell: &'a CellSnapshot, columns: impl Iterator<Item = String>) -> Row<'a> {
-        let kind = kind(&cell.state);
+        let kind = state_kind(&cell.state);
         let own = [Line::styled(kind.state_name(), self.style_of(kind)), Line::from(visible(&cell.title))];
         Row::new(own.into_iter().chain(columns.map(Line::from)))
     }
@@ -264,12 +264,15 @@ impl Screen {
                     .iter()
                     .map(|(split, accuracy)| format!("{} {:.2} %", visible(split), 100.0 * accuracy))
                     .collect();
-                frame.render_widget(text(format!("{}\nin {}", scores.join(", "), clock(*total_s))), inside);
+                frame.render_widget(
+                    text(format!("{}\nin {}", scores.join(", "), format_clock(*total_s))),
+                    inside,
+                );
             }
         }
     }
 
-    fn draw_curve(&self, frame: &mut Frame<'_>, area: Rect, progress: &Progress) {
+    fn draw_curve(&self, frame: &mut Frame<'_>, area: Rect, progress: &CellProgress) {
         let points: Vec<(f64, f64)> = loss_points(progress).collect();
         let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
         let values = points.iter().map(|(_, loss)| *loss);
@@ -299,7 +302,7 @@ impl Screen {
     }
 }
 
-fn kind(state: &CellState) -> Kind {
+fn state_kind(state: &CellState) -> Kind {
     match state {
         CellState::Waiting => Kind::Waiting,
         CellState::Running { .. } => Kind::Running,
@@ -325,13 +328,13 @@ impl Kind {
 const LARGEST_LOSS: f64 = 1e15;
 
 /// Returns the points of the loss curve that can be drawn.
-fn loss_points(progress: &Progress) -> impl Iterator<Item = (f64, f64)> {
+fn loss_points(progress: &CellProgress) -> impl Iterator<Item = (f64, f64)> {
     let points = progress.losses.iter().map(|&(step, loss)| (step as f64, loss));
     points.filter(|(_, loss)| loss.abs() <= LARGEST_LOSS)
 }
 
 /// Accuracy on dev after each epoch.
-fn accuracy_points(progress: &Progress) -> impl Iterator<Item = (f64, f64)> {
+fn accuracy_points(progress: &CellProgress) -> impl Iterator<Item = (f64, f64)> {
     progress.dev_accuracy.iter().map(|&(epoch, accuracy)| (f64::from(epoch), accuracy))
 }
 
@@ -347,15 +350,15 @@ fn columns_of(state: &CellState) -> [String; 8] {
             format!("{:.3}", progress.loss_nats),
             draw_sparkline(&accuracy_points(progress).collect::<Vec<_>>(), DEV_CURVE.into()),
             percent(progress.dev_accuracy.last().map(|(_, accuracy)| *accuracy)),
-            format!("-{}", clock(progress.left_s)),
-            short(progress.tokens_per_s),
+            format!("-{}", format_clock(progress.left_s)),
+            format_rate(progress.tokens_per_s),
             memory(progress.peak_rss_mib),
         ],
         CellState::Done { accuracy, total_s, peak_rss_mib } => {
             let dev = accuracy.iter().find(|(split, _)| split == "dev").map(|(_, accuracy)| *accuracy);
             let nothing = String::new;
             let [step, loss, last, curve, speed] = std::array::from_fn(|_| nothing());
-            [step, loss, last, curve, percent(dev), clock(*total_s), speed, memory(*peak_rss_mib)]
+            [step, loss, last, curve, percent(dev), format_clock(*total_s), speed, memory(*peak_rss_mib)]
         }
         _ => std::array::from_fn(|_| String::new()),
     }

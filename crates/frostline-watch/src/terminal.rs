@@ -5,20 +5,20 @@ use std::sync::mpsc::TryRecvError;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use frostline_sweep::{Ending, Watched, shown};
+use frostline_sweep::{Ending, WatchedSweep, shown_path};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::looks::read_snapshots;
 use crate::screen::{Key, Screen, Then};
+use crate::snapshot_thread::read_snapshots;
 
 /// How long a key may wait for an answer.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Shows a folder until a key ends it.
-pub(crate) fn run(mut watched: Watched, every: Duration) -> Result<Ending> {
+pub(crate) fn run(mut watched: WatchedSweep, every: Duration) -> Result<Ending> {
     let color = has_color(std::env::var_os("NO_COLOR").as_deref());
-    let screen = Screen::new(shown(watched.folder()), watched.look(), color);
+    let screen = Screen::new(shown_path(watched.folder()), watched.take_snapshot(), color);
     let terminal = ratatui::try_init().context("the terminal cannot be used; try `--once`")?;
     let ended = follow_keys(terminal, screen, watched, every);
     ratatui::restore();
@@ -33,7 +33,7 @@ fn has_color(no_color: Option<&OsStr>) -> bool {
 fn follow_keys(
     mut terminal: DefaultTerminal,
     mut screen: Screen,
-    watched: Watched,
+    watched: WatchedSweep,
     every: Duration,
 ) -> Result<Ending> {
     let snapshots = read_snapshots(watched, every);

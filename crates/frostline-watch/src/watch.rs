@@ -2,36 +2,36 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use frostline_sweep::fault::{Blame as _, Result};
-use frostline_sweep::{Ending, Watched, print};
+use frostline_sweep::fault::{Blame as _, CommandResult};
+use frostline_sweep::{Ending, WatchedSweep, print_output};
 
 use crate::args::WatchArgs;
 use crate::changes::Changes;
-use crate::looks::read_snapshots;
+use crate::snapshot_thread::read_snapshots;
 use crate::terminal;
 
 /// Shows the progress of the sweep in a folder.
 ///
 /// # Errors
 /// If there is no sweep in the folder, or the terminal cannot be used.
-pub fn watch(args: &WatchArgs) -> Result<Ending> {
-    let mut watched = Watched::open(&args.folder).environment()?;
+pub fn watch(args: &WatchArgs) -> CommandResult<Ending> {
+    let mut watched = WatchedSweep::open_folder(&args.folder).blame_environment()?;
     match (args.json, args.once || !std::io::stdout().is_terminal()) {
         (true, _) if args.once => {
-            let text = serde_json::to_string(&watched.look()).expect("plain data always serialises");
-            print(|out| writeln!(out, "{text}"))
+            let text = serde_json::to_string(&watched.take_snapshot()).expect("plain data always serialises");
+            print_output(|out| writeln!(out, "{text}"))
         }
         (true, _) => print_notices(args, watched),
         (false, true) => {
-            let snapshot = watched.look();
-            print(|out| snapshot.write(&args.folder, out))
+            let snapshot = watched.take_snapshot();
+            print_output(|out| snapshot.write_lines(&args.folder, out))
         }
-        (false, false) => terminal::run(watched, args.every()).environment(),
+        (false, false) => terminal::run(watched, args.every()).blame_environment(),
     }
 }
 
 /// Prints changes until all cells are recorded and no search adds more.
-fn print_notices(args: &WatchArgs, watched: Watched) -> Result<Ending> {
+fn print_notices(args: &WatchArgs, watched: WatchedSweep) -> CommandResult<Ending> {
     let mut changes = Changes::of(&args.folder);
     let mut failed = false;
     for snapshot in read_snapshots(watched, args.every()) {

@@ -28,7 +28,7 @@ use frostline_watch::args::{ServeArgs, WatchArgs};
 use crate::commands::{
     Stop, align::Align, audit::Audit, bench::Bench, check::Check, completions::Completions, conllu::Conllu,
     doctor::Doctor, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params, plans::Plans,
-    pretrain::Pretrain, score::Score, tag::Tag, unwritten, version::Version, worker::Worker,
+    pretrain::Pretrain, score::ScoreCommand, tag::Tag, version::Version, worker::Worker, write_error,
 };
 use crate::log;
 
@@ -43,11 +43,11 @@ Examples:
     frostline doctor                                        # what this machine has and lacks")]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: ProgramCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum ProgramCommand {
     /// Run a study: languages x policies x seeds, ending in a report
     Sweep(Box<SweepArgs>),
     /// Show what a sweep would run: its cells, what each is predicted to cost, and where each input comes from
@@ -74,7 +74,7 @@ enum Command {
     Tag(Tag),
     Export(Export),
     Audit(Audit),
-    Score(Score),
+    Score(ScoreCommand),
     Params(Params),
     Conllu(Conllu),
     Align(Align),
@@ -96,23 +96,29 @@ enum Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let command = Cli::parse_from(arguments).command;
     let trace = match &command {
-        Command::Sweep(args) => args.trace().map(PathBuf::from),
-        Command::Work(args) => args.trace().map(PathBuf::from),
+        ProgramCommand::Sweep(args) => args.trace_file().map(PathBuf::from),
+        ProgramCommand::Work(args) => args.trace_file().map(PathBuf::from),
         _ => std::env::var_os(trace::VARIABLE).map(PathBuf::from),
     };
-    log::start(trace.as_deref());
+    log::start_log(trace.as_deref());
     match command {
-        Command::Sweep(args) => exit_code(args.command().and_then(run_sweep)),
-        Command::Plan(args) => exit_code(run_sweep(args.command())),
-        Command::Begin(args) => exit_code(run_sweep(args.command())),
-        Command::Status(args) => exit_code(frostline_sweep::status(&args.folder)),
-        Command::Cancel(args) => exit_code(frostline_sweep::cancel(&args.folder)),
-        Command::Work(args) => exit_code(frostline_sweep::work(&args.request(), Program::itself)),
-        Command::Watch(args) => exit_code(frostline_watch::watch(&args)),
-        Command::Serve(args) => exit_code(frostline_watch::serve(&args)),
-        Command::Report(args) => exit_code(frostline_sweep::report(&args.folders, args.out.as_deref())),
-        Command::Publish(args) => exit_code(frostline_sweep::publish(&args.folder, &args.to)),
-        Command::Fetch(args) => exit_code(frostline_sweep::fetch(&args.request(), &Place::here())),
+        ProgramCommand::Sweep(args) => exit_code(args.into_command().and_then(run_sweep)),
+        ProgramCommand::Plan(args) => exit_code(run_sweep(args.into_command())),
+        ProgramCommand::Begin(args) => exit_code(run_sweep(args.into_command())),
+        ProgramCommand::Status(args) => exit_code(frostline_sweep::print_status(&args.folder)),
+        ProgramCommand::Cancel(args) => exit_code(frostline_sweep::cancel_cluster_jobs(&args.folder)),
+        ProgramCommand::Work(args) => {
+            exit_code(frostline_sweep::work(&args.into_request(), Program::current_program))
+        }
+        ProgramCommand::Watch(args) => exit_code(frostline_watch::watch(&args)),
+        ProgramCommand::Serve(args) => exit_code(frostline_watch::serve(&args)),
+        ProgramCommand::Report(args) => {
+            exit_code(frostline_sweep::report(&args.folders, args.out.as_deref()))
+        }
+        ProgramCommand::Publish(args) => exit_code(frostline_sweep::publish(&args.folder, &args.to)),
+        ProgramCommand::Fetch(args) => {
+            exit_code(frostline_sweep::fetch(&args.into_request(), &Place::current_folder()))
+        }
         command => match run_printing(command) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
@@ -127,48 +133,48 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// Carries out what a command of a sweep asks for, with this program as its worker.
-fn run_sweep(command: SweepCommand) -> fault::Result<Ending> {
-    command.run(&Place::here(), Program::itself)
+fn run_sweep(command: SweepCommand) -> fault::CommandResult<Ending> {
+    command.run_sweep(&Place::current_folder(), Program::current_program)
 }
 
 /// Runs a command that prints to standard output.
-fn run_printing(command: Command) -> Result<()> {
+fn run_printing(command: ProgramCommand) -> Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout());
     let result = match command {
-        Command::Plans(plans) => plans.run(&mut out),
-        Command::Tag(tag) => tag.run(&mut out),
-        Command::Export(export) => export.run(&mut out),
-        Command::Audit(audit) => audit.run(&mut out),
-        Command::Score(score) => score.run(&mut out),
-        Command::Params(params) => params.run(&mut out),
-        Command::Conllu(conllu) => conllu.run(&mut out),
-        Command::Align(align) => align.run(&mut out),
-        Command::Logits(logits) => logits.run(&mut out),
-        Command::Pretrain(pretrain) => pretrain.run(),
-        Command::Bench(bench) => bench.run(&mut out),
-        Command::Doctor(doctor) => doctor.run(&mut out),
+        ProgramCommand::Plans(plans) => plans.run(&mut out),
+        ProgramCommand::Tag(tag) => tag.run(&mut out),
+        ProgramCommand::Export(export) => export.run(&mut out),
+        ProgramCommand::Audit(audit) => audit.run(&mut out),
+        ProgramCommand::Score(score) => score.run(&mut out),
+        ProgramCommand::Params(params) => params.run(&mut out),
+        ProgramCommand::Conllu(conllu) => conllu.run(&mut out),
+        ProgramCommand::Align(align) => align.run(&mut out),
+        ProgramCommand::Logits(logits) => logits.run(&mut out),
+        ProgramCommand::Pretrain(pretrain) => pretrain.run(),
+        ProgramCommand::Bench(bench) => bench.run(&mut out),
+        ProgramCommand::Doctor(doctor) => doctor.run(&mut out),
         // A worker locks standard output itself and flushes it after every event.
-        Command::Worker(worker) => worker.run(),
-        Command::Check(check) => check.run(&mut out),
-        Command::Version(version) => version.run(&mut out),
-        Command::Completions(completions) => completions.run(Cli::command(), &mut out),
-        Command::Man(man) => man.run(Cli::command(), &mut out),
-        Command::Sweep(_)
-        | Command::Plan(_)
-        | Command::Begin(_)
-        | Command::Status(_)
-        | Command::Cancel(_)
-        | Command::Watch(_)
-        | Command::Serve(_)
-        | Command::Work(_)
-        | Command::Report(_)
-        | Command::Publish(_)
-        | Command::Fetch(_) => {
+        ProgramCommand::Worker(worker) => worker.run(),
+        ProgramCommand::Check(check) => check.run(&mut out),
+        ProgramCommand::Version(version) => version.run(&mut out),
+        ProgramCommand::Completions(completions) => completions.run(Cli::command(), &mut out),
+        ProgramCommand::Man(man) => man.run(Cli::command(), &mut out),
+        ProgramCommand::Sweep(_)
+        | ProgramCommand::Plan(_)
+        | ProgramCommand::Begin(_)
+        | ProgramCommand::Status(_)
+        | ProgramCommand::Cancel(_)
+        | ProgramCommand::Watch(_)
+        | ProgramCommand::Serve(_)
+        | ProgramCommand::Work(_)
+        | ProgramCommand::Report(_)
+        | ProgramCommand::Publish(_)
+        | ProgramCommand::Fetch(_) => {
             unreachable!("handled in `run`")
         }
     };
     // Output that was written before an error is flushed too. Faults that could not all be printed were not printed.
-    let flushed = out.flush().map_err(unwritten);
+    let flushed = out.flush().map_err(write_error);
     match result {
         Err(error) if !Stop::is_silent(&error) => Err(error),
         Err(faults) => match flushed {

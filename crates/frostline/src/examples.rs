@@ -7,13 +7,13 @@ use clap::{Command, CommandFactory as _, Parser as _};
 use crate::cli::Cli;
 
 /// The commands of a text: what follows `frostline` on each line, up to what is the shell's.
-fn commands(text: &str) -> Vec<Vec<String>> {
+fn commands_in_text(text: &str) -> Vec<Vec<String>> {
     let joined = text.replace("\\\n", " ");
-    joined.lines().flat_map(pieces).filter(|words| words[0] == "frostline").collect()
+    joined.lines().flat_map(split_programs).filter(|words| words[0] == "frostline").collect()
 }
 
 /// The words of each program that a line starts, without redirections and comments.
-fn pieces(line: &str) -> Vec<Vec<String>> {
+fn split_programs(line: &str) -> Vec<Vec<String>> {
     let mut programs = vec![Vec::new()];
     let (mut word, mut quote, mut is_target) = (String::new(), None, false);
     for c in line.trim_start_matches("$ ").chars().chain([' ']) {
@@ -37,12 +37,12 @@ fn without_variables(words: Vec<String>) -> Vec<String> {
     words.into_iter().skip_while(|word| word.contains('=')).collect()
 }
 
-fn parses(words: &[String]) -> Result<(), String> {
+fn check_parses(words: &[String]) -> Result<(), String> {
     Cli::try_parse_from(words).map(drop).map_err(|error| format!("{}\n{error}", words.join(" ")))
 }
 
 /// The examples of a command's help.
-fn examples(command: &Command) -> String {
+fn examples_of_command(command: &Command) -> String {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let examples = help.split_once("Examples:\n").map(|(_, examples)| examples).unwrap_or_default();
     examples
@@ -55,11 +55,11 @@ fn examples(command: &Command) -> String {
 #[test]
 fn every_command_shows_examples_that_it_accepts() {
     fn visit(command: &Command, path: &str, faults: &mut Vec<String>) {
-        let found = commands(&examples(command));
+        let found = commands_in_text(&examples_of_command(command));
         if !found.iter().any(|words| words.join(" ").starts_with(path)) {
             faults.push(format!("`{path} --help` shows no example of it"));
         }
-        faults.extend(found.iter().filter_map(|words| parses(words).err()));
+        faults.extend(found.iter().filter_map(|words| check_parses(words).err()));
         for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
             visit(inner, &format!("{path} {}", inner.get_name()), faults);
         }
@@ -73,15 +73,15 @@ fn every_command_shows_examples_that_it_accepts() {
 fn every_command_in_the_readme_and_the_docs_is_accepted() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages = vec![root.join("README.md")];
-    list(&root.join("docs"), &mut pages);
+    list_pages(&root.join("docs"), &mut pages);
     let (mut count, mut faults) = (0, Vec::new());
     for page in pages {
         let text = std::fs::read_to_string(&page).expect("a page");
         let blocks = text.split("```").skip(1).step_by(2);
         for block in blocks.filter_map(|block| block.split_once('\n').map(|(_, lines)| lines)) {
-            for words in commands(block) {
+            for words in commands_in_text(block) {
                 count += 1;
-                faults.extend(parses(&words).err().map(|error| format!("{}: {error}", page.display())));
+                faults.extend(check_parses(&words).err().map(|error| format!("{}: {error}", page.display())));
             }
         }
     }
@@ -89,11 +89,11 @@ fn every_command_in_the_readme_and_the_docs_is_accepted() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-fn list(folder: &Path, pages: &mut Vec<PathBuf>) {
+fn list_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("docs") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            list(&path, pages);
+            list_pages(&path, pages);
         } else if path.extension().is_some_and(|kind| kind == "md") {
             pages.push(path);
         }
@@ -102,7 +102,7 @@ fn list(folder: &Path, pages: &mut Vec<PathBuf>) {
 
 #[test]
 fn commands_are_found_as_a_shell_finds_them() {
-    let words = |text: &str| commands(text).iter().map(|words| words.join("·")).collect::<Vec<_>>();
+    let words = |text: &str| commands_in_text(text).iter().map(|words| words.join("·")).collect::<Vec<_>>();
     assert_eq!(words("$ frostline tag --run A/* > b   # c\nfrozen 1\n"), ["frostline·tag·--run·A/*"]);
     assert_eq!(words("echo 'a | b' | A=1 frostline tag \\\n  --x 'y z' | less"), ["frostline·tag·--x·y z"]);
     assert_eq!(words("cargo xtask frostline\nfrostline-x\n"), Vec::<String>::new());

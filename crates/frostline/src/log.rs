@@ -1,4 +1,4 @@
-//! What the program tells of its work: a log on standard error (`RUST_LOG`), and the spans of `--trace`.
+//! Reports on the program's work: a log on standard error (`RUST_LOG`), and the spans of `--trace`.
 
 use std::cell::Cell;
 use std::fmt;
@@ -19,8 +19,8 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Starts the log, and appends spans to `trace`. Where this was done before, nothing changes.
-pub(crate) fn start(trace: Option<&Path>) {
+/// Starts the log, and appends spans to `trace`. If this was done before, nothing changes.
+pub(crate) fn start_log(trace: Option<&Path>) {
     // Figures name several fonts for those who read SVG elsewhere; that one of them is not here is no news.
     let filter = match std::env::var("RUST_LOG") {
         Ok(chosen) => {
@@ -39,7 +39,7 @@ pub(crate) fn start(trace: Option<&Path>) {
         .with_filter(filter);
     let spans = trace.map(|path| {
         let ours = filter_fn(|about| about.is_span() && about.target().starts_with("frostline"));
-        Spans::into(path).with_filter(ours).with_filter(LevelFilter::from_level(Level::TRACE))
+        Spans::into_file(path).with_filter(ours).with_filter(LevelFilter::from_level(Level::TRACE))
     });
     let _ = tracing_subscriber::registry().with(log).with(spans).try_init();
 }
@@ -55,16 +55,16 @@ struct Spans {
 }
 
 /// A span that is not over.
-struct Open {
+struct OpenSpan {
     since: Instant,
-    fields: Fields,
+    fields: SpanFields,
 }
 
 #[derive(Default)]
-struct Fields(Map<String, Value>);
+struct SpanFields(Map<String, Value>);
 
 impl Spans {
-    fn into(path: &Path) -> Self {
+    fn into_file(path: &Path) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             path: path.into(),
@@ -74,8 +74,8 @@ impl Spans {
         }
     }
 
-    /// Appends a line. Where that fails the trace lacks it; no result depends on it.
-    fn append(&self, event: &Value) {
+    /// Appends a line. If that fails, the trace lacks it; no result depends on it.
+    fn append_event(&self, event: &Value) {
         let file = self.file.get_or_init(|| frostline_files::append(&self.path).ok().map(Mutex::new));
         if let Some(file) = file {
             let line = format!("{event},\n");
@@ -86,16 +86,16 @@ impl Spans {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = SpanFields::default();
         attributes.record(&mut fields);
         if let Some(span) = context.span(id) {
-            span.extensions_mut().insert(Open { since: Instant::now(), fields });
+            span.extensions_mut().insert(OpenSpan { since: Instant::now(), fields });
         }
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         if let Some(span) = context.span(id)
-            && let Some(open) = span.extensions_mut().get_mut::<Open>()
+            && let Some(open) = span.extensions_mut().get_mut::<OpenSpan>()
         {
             values.record(&mut open.fields);
         }
@@ -103,23 +103,23 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
-        let Some(Open { since, fields }) = span.extensions_mut().remove::<Open>() else { return };
+        let Some(OpenSpan { since, fields }) = span.extensions_mut().remove::<OpenSpan>() else { return };
         let at = self.begun_us + since.duration_since(self.begun).as_secs_f64() * 1e6;
-        self.append(&json!({
+        self.append_event(&json!({
             "ph": "X",
             "name": span.name(),
             "cat": span.metadata().target(),
             "ts": at,
             "dur": since.elapsed().as_secs_f64() * 1e6,
             "pid": std::process::id(),
-            "tid": thread(),
+            "tid": thread_number(),
             "args": fields.0,
         }));
     }
 }
 
 /// A number of this thread, from 1.
-fn thread() -> u64 {
+fn thread_number() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     thread_local! {
         static OWN: Cell<u64> = const { Cell::new(0) };
@@ -132,7 +132,7 @@ fn thread() -> u64 {
     })
 }
 
-impl Visit for Fields {
+impl Visit for SpanFields {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.0.insert(field.name().into(), value.into());
     }

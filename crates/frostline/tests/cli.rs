@@ -18,7 +18,7 @@ use frostline_record::{Answer, Cell, Event, ForecastJob, Input, Request, Setting
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn frostline(folder: &Path, arguments: &[&str]) -> Output {
+fn run_frostline(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
     command.args(arguments).current_dir(folder).env_remove("COLUMNS").env_remove("RUST_LOG");
     command.env("FROSTLINE_CACHE", folder.join("cache"));
@@ -26,20 +26,20 @@ fn frostline(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 /// What a command that must succeed prints.
-fn printed(folder: &Path, arguments: &[&str]) -> Vec<u8> {
-    let output = frostline(folder, arguments);
+fn run_and_print(folder: &Path, arguments: &[&str]) -> Vec<u8> {
+    let output = run_frostline(folder, arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {errors}");
     output.stdout
 }
 
 /// A file of the repository.
-fn repository(path: &str) -> PathBuf {
+fn repository_file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
 /// The oracle's six splits: name and path.
-fn splits(shared: &Path) -> impl Iterator<Item = (String, String)> {
+fn oracle_splits(shared: &Path) -> impl Iterator<Item = (String, String)> {
     let banks = [("en_ewt-ud", "UD_English-EWT"), ("pcm_nsc-ud", "UD_Naija-NSC")];
     let name = |(stem, bank): (&str, &str), split: &str| {
         let name = format!("{stem}-{split}");
@@ -49,7 +49,7 @@ fn splits(shared: &Path) -> impl Iterator<Item = (String, String)> {
     banks.into_iter().flat_map(move |bank| ["train", "dev", "test"].map(|split| name(bank, split)))
 }
 
-fn copy(from: &Path, to: &Path) {
+fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in from.read_dir().unwrap() {
         let entry = entry.unwrap();
@@ -64,7 +64,7 @@ const GOOD: &str = "# sent_id = s1\n# text = The ice melts\n1\tThe\tthe\tDET\t_\
     1\tDo\tdo\tAUX\t_\t_\t0\troot\t_\t_\n2\tn't\tnot\tPART\t_\t_\t1\tadvmod\t_\t_\n\n";
 
 /// A folder with small inputs, good and bad, and the demo's encoder.
-fn workplace() -> TempDir {
+fn make_workplace() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("good.conllu", GOOD);
@@ -74,7 +74,10 @@ fn workplace() -> TempDir {
     write("other.conllu", &GOOD.replace("ice", "snow"));
     write("none.conllu", "");
     write("words.txt", "the frog sees a stone\n\nthe frog\n");
-    copy(&repository("crates/frostline-assets/demo/demo-distilbert"), &folder.path().join("demo"));
+    copy_folder(
+        &repository_file("crates/frostline-assets/demo/demo-distilbert"),
+        &folder.path().join("demo"),
+    );
     fs::create_dir(folder.path().join("empty")).unwrap();
     folder
 }
@@ -95,7 +98,7 @@ fn an_unknown_instruction_set_is_an_error() {
 
 #[test]
 fn every_command_explains_itself() {
-    let folder = workplace();
+    let folder = make_workplace();
     let commands = [
         "",
         "plan",
@@ -126,14 +129,14 @@ fn every_command_explains_itself() {
     for command in commands {
         let mut arguments: Vec<&str> = command.split_whitespace().collect();
         arguments.push("--help");
-        let help = String::from_utf8(printed(folder.path(), &arguments)).unwrap();
+        let help = String::from_utf8(run_and_print(folder.path(), &arguments)).unwrap();
         insta::assert_snapshot!(format!("help {command}").trim().replace(' ', "_"), help);
     }
 }
 
 #[test]
 fn errors_name_the_file_and_the_next_step() {
-    let folder = workplace();
+    let folder = make_workplace();
     let cases = [
         (1, "conllu check good.conllu order.conllu"),
         (1, "conllu check --typed --nfc typed.conllu"),
@@ -175,7 +178,7 @@ fn errors_name_the_file_and_the_next_step() {
     ];
     let mut shown = String::new();
     for (code, line) in cases {
-        let output = frostline(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+        let output = run_frostline(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
         assert_eq!(output.status.code(), Some(code), "{line}");
         shown += &format!("$ frostline {line}\n[{code}]\n");
         shown += &String::from_utf8(output.stdout).unwrap();
@@ -187,29 +190,29 @@ fn errors_name_the_file_and_the_next_step() {
 
 #[test]
 fn weights_are_replaced_only_by_force_and_whole() {
-    let folder = workplace();
+    let folder = make_workplace();
     let text = "the frog sees a stone\n".repeat(64);
     fs::write(folder.path().join("frogs.txt"), text).unwrap();
     let weights = folder.path().join("demo/model.safetensors");
     let before = fs::read(&weights).unwrap();
     let arguments = ["pretrain", "--folder", "demo", "--text", "frogs.txt", "--epochs", "1"];
-    assert_eq!(frostline(folder.path(), &arguments).status.code(), Some(2));
+    assert_eq!(run_frostline(folder.path(), &arguments).status.code(), Some(2));
     assert!(fs::read(&weights).unwrap() == before);
-    printed(folder.path(), &[&arguments[..], &["--force"]].concat());
+    run_and_print(folder.path(), &[&arguments[..], &["--force"]].concat());
     let after = fs::read(&weights).unwrap();
     assert!(after != before && !after.is_empty());
     let other: Vec<_> = folder.path().join("demo").read_dir().unwrap().map(|it| it.unwrap().path()).collect();
     assert!(!other.iter().any(|path| path.extension().is_some_and(|it| it == "part")), "{other:?}");
     // A folder without weights needs no `--force`.
     fs::remove_file(&weights).unwrap();
-    printed(folder.path(), &arguments);
+    run_and_print(folder.path(), &arguments);
     assert!(weights.exists());
 }
 
 #[test]
 fn counts_are_one_json_object() {
-    let folder = workplace();
-    let out = printed(folder.path(), &["conllu", "stats", "--json", "good.conllu", "order.conllu"]);
+    let folder = make_workplace();
+    let out = run_and_print(folder.path(), &["conllu", "stats", "--json", "good.conllu", "order.conllu"]);
     let found: Value = serde_json::from_slice(&out).unwrap();
     let file = |name, faults| {
         let [sentences, words, ranges, empty] = [2, 5, 1, 1];
@@ -223,10 +226,10 @@ fn counts_are_one_json_object() {
 
 #[test]
 fn params_count_what_learns_and_predict_what_it_saves() {
-    let folder = workplace();
+    let folder = make_workplace();
     let params = ["params", "--encoder", "embedded:demo-distilbert", "--labels", "15"];
     let run = |more: &[&str]| {
-        String::from_utf8(printed(folder.path(), &[&params[..], more].concat())).expect("text")
+        String::from_utf8(run_and_print(folder.path(), &[&params[..], more].concat())).expect("text")
     };
     let policies = ["--policy", "none,all,first-4,last-4,first-4+embeddings,head-only"];
     let large = ["--batch", "32", "--subwords", "60"];
@@ -249,15 +252,15 @@ fn params_count_what_learns_and_predict_what_it_saves() {
     }
 }
 
-/// The parts of a step are all of it, and their products are those of the cost model; the first of four does not count.
+/// The parts of a step are all of it, and their products match the cost model; the first of four does not count.
 #[test]
 fn a_step_is_shown_in_parts() {
-    let folder = workplace();
+    let folder = make_workplace();
     let run = |more: &str| {
         let step =
             "bench step --encoder embedded:demo-distilbert --treebank embedded:en --backend flex --steps 4";
         let words: Vec<&str> = step.split_whitespace().chain(more.split_whitespace()).collect();
-        String::from_utf8(printed(folder.path(), &words)).expect("text")
+        String::from_utf8(run_and_print(folder.path(), &words)).expect("text")
     };
     let found: Value = serde_json::from_str(&run("--warmup 0 --length 20 --profile --json")).expect("JSON");
     let parts = found["profile"]["parts"].as_array().expect("parts");
@@ -278,12 +281,12 @@ fn a_step_is_shown_in_parts() {
 
 #[test]
 fn what_is_read_comes_out_again() {
-    let folder = workplace();
-    assert_eq!(printed(folder.path(), &["conllu", "roundtrip", "good.conllu"]), GOOD.as_bytes());
+    let folder = make_workplace();
+    assert_eq!(run_and_print(folder.path(), &["conllu", "roundtrip", "good.conllu"]), GOOD.as_bytes());
     let mut files = 0;
-    for entry in repository("crates/frostline-conllu/tests/bad").read_dir().unwrap() {
+    for entry in repository_file("crates/frostline-conllu/tests/bad").read_dir().unwrap() {
         let path = entry.unwrap().path();
-        let out = printed(folder.path(), &["conllu", "roundtrip", "--lenient", path.to_str().unwrap()]);
+        let out = run_and_print(folder.path(), &["conllu", "roundtrip", "--lenient", path.to_str().unwrap()]);
         assert_eq!(out, fs::read(&path).unwrap(), "{}", path.display());
         files += 1;
     }
@@ -293,7 +296,7 @@ fn what_is_read_comes_out_again() {
 #[cfg(target_os = "linux")]
 #[test]
 fn faults_that_cannot_be_printed_are_an_error() {
-    let folder = workplace();
+    let folder = make_workplace();
     let full = || fs::File::options().write(true).open("/dev/full").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
     command.current_dir(folder.path()).args(["conllu", "check", "order.conllu"]).stdout(full());
@@ -311,13 +314,13 @@ fn faults_that_cannot_be_printed_are_an_error() {
 #[test]
 fn treebanks_come_out_as_they_went_in() {
     let Some(shared) = frostline_testing::shared() else { return };
-    for (name, path) in splits(&shared) {
+    for (name, path) in oracle_splits(&shared) {
         let text = fs::read(&path).unwrap();
         for arguments in [&["conllu", "roundtrip", &path][..], &["conllu", "roundtrip", "--lenient", &path]] {
-            assert!(printed(&shared, arguments) == text, "{name}: other bytes");
+            assert!(run_and_print(&shared, arguments) == text, "{name}: other bytes");
         }
         let check = ["conllu", "check", "--typed", "--metadata", "--nfc", &path];
-        assert!(printed(&shared, &check).is_empty(), "{name}");
+        assert!(run_and_print(&shared, &check).is_empty(), "{name}");
     }
 }
 
@@ -327,43 +330,44 @@ fn alignments_have_the_digests_of_hugging_face() {
     let oracle = fs::read(shared.join("reference/align/oracle.json")).unwrap();
     let oracle: Value = serde_json::from_slice(&oracle).unwrap();
     let tokenizer = "models/distilbert-base-multilingual-cased";
-    for (name, path) in splits(&shared) {
+    for (name, path) in oracle_splits(&shared) {
         let arguments = ["align", "--tokenizer", tokenizer, "--max-length", "128", "--lowercase", &path];
-        let digest = sha256(&printed(&shared, &arguments));
+        let digest = sha256(&run_and_print(&shared, &arguments));
         assert_eq!(oracle["splits"][&name]["sha256"], digest, "{name}");
     }
 }
 
 #[test]
 fn scores_count_what_differs() {
-    let folder = workplace();
+    let folder = make_workplace();
     let arguments = ["score", "good.conllu", "tagged.conllu", "--json", "--train", "tagged.conllu"];
     let arguments = [&arguments[..], &["--versus", "good.conllu", "--resamples", "100"]].concat();
-    let found: Value = serde_json::from_slice(&printed(folder.path(), &arguments)).unwrap();
+    let found: Value = serde_json::from_slice(&run_and_print(folder.path(), &arguments)).unwrap();
     assert_eq!(found["accuracy"]["words"], 5);
     assert_eq!(found["accuracy"]["correct"], 4);
     assert_eq!(found["conll18"]["UPOS"]["f1"], 0.8);
     assert_eq!(found["conll18"]["Tokens"]["gold"], 4);
     assert_eq!(found["by_familiarity"]["known"]["words"], 5);
     assert_eq!(found["comparison"]["mcnemar"]["only_b"], 1);
-    let text = String::from_utf8(printed(folder.path(), &["score", "good.conllu", "tagged.conllu"])).unwrap();
+    let text =
+        String::from_utf8(run_and_print(folder.path(), &["score", "good.conllu", "tagged.conllu"])).unwrap();
     assert!(text.starts_with("UPOS accuracy over all 5 words: 80.00 %"), "{text}");
     assert!(text.contains("NOUN tagged as VERB: 1"), "{text}");
 }
 
 /// The JSON lines that a command prints.
 fn json_lines(folder: &Path, arguments: &[&str]) -> Vec<Value> {
-    let out = String::from_utf8(printed(folder, arguments)).unwrap();
+    let out = String::from_utf8(run_and_print(folder, arguments)).unwrap();
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn rows(value: &Value) -> Vec<Vec<f64>> {
+fn number_rows(value: &Value) -> Vec<Vec<f64>> {
     serde_json::from_value(value.clone()).expect("rows of numbers")
 }
 
 #[test]
 fn hidden_states_are_of_every_position_and_of_the_sentence_alone() {
-    let folder = workplace();
+    let folder = make_workplace();
     let hidden =
         |file| json_lines(folder.path(), &["logits", "--model", "demo", "--input", file, "--hidden"]);
     let all = hidden("words.txt");
@@ -371,7 +375,7 @@ fn hidden_states_are_of_every_position_and_of_the_sentence_alone() {
     // An empty line is a sentence of special tokens only.
     assert_eq!(all[1]["ids"].as_array().unwrap().len(), 2);
     for line in &all {
-        let states = rows(&line["hidden"]);
+        let states = number_rows(&line["hidden"]);
         assert_eq!(states.len(), line["ids"].as_array().unwrap().len());
         assert!(states.iter().all(|row| row.len() == 64));
         assert!(line.get("logits").is_none());
@@ -379,7 +383,9 @@ fn hidden_states_are_of_every_position_and_of_the_sentence_alone() {
     fs::write(folder.path().join("one.txt"), "the frog\n").unwrap();
     let alone = hidden("one.txt");
     assert_eq!(alone[0]["ids"], all[2]["ids"]);
-    for (a, b) in rows(&alone[0]["hidden"]).iter().flatten().zip(rows(&all[2]["hidden"]).iter().flatten()) {
+    for (a, b) in
+        number_rows(&alone[0]["hidden"]).iter().flatten().zip(number_rows(&all[2]["hidden"]).iter().flatten())
+    {
         assert!((a - b).abs() < 1e-5, "{a} alone, {b} beside others");
     }
 }
@@ -403,7 +409,7 @@ fn demo_cell(save: bool) -> Cell {
 }
 
 /// What a worker answers to requests, one after the other.
-fn answers(requests: &[Request]) -> Vec<Event> {
+fn worker_answers(requests: &[Request]) -> Vec<Event> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
         .arg("worker")
         .stdin(Stdio::piped())
@@ -435,7 +441,7 @@ fn a_worker_answers_one_request_after_the_other() {
         Request::Data(cells.clone()),
         Request::Forecast(ForecastJob { cells, threads: 2, calibrate: false, prefix_cache: true }),
     ];
-    let found = answers(&requests);
+    let found = worker_answers(&requests);
     let Event::Answer(Answer::Version(about)) = &found[0] else { panic!("{found:?}") };
     assert_eq!((about.code.as_str(), about.backend.as_str()), (code(), "flex"));
     let Event::Refused { error } = &found[1] else { panic!("{found:?}") };
@@ -458,7 +464,7 @@ fn a_forecast_says_what_a_step_keeps_in_more_parts() {
     };
     let cells = vec![in_parts_of(1), in_parts_of(4), in_parts_of(8)];
     let job = ForecastJob { cells, threads: 1, calibrate: false, prefix_cache: true };
-    let answer = answers(&[Request::Forecast(job)]).remove(0);
+    let answer = worker_answers(&[Request::Forecast(job)]).remove(0);
     let Event::Answer(Answer::Forecasts(forecasts)) = answer else { panic!("{answer:?}") };
     let bytes = |at: usize| forecasts[at].bytes;
     // 16 parts of 8 sentences are none.
@@ -472,21 +478,22 @@ fn a_forecast_says_what_a_step_keeps_in_more_parts() {
 }
 
 /// Runs a cell in a folder to its end.
-fn run(cell: Cell, folder: &Path) {
+fn run_cell(cell: Cell, folder: &Path) {
     let last = common::last_word(cell, folder);
     assert!(last.contains("\"done\""), "{last}");
 }
 
 #[test]
 fn an_exported_model_gives_the_predictions_of_its_cell() {
-    let folder = workplace();
+    let folder = make_workplace();
     let here = folder.path();
-    run(demo_cell(true), &here.join("cell"));
+    run_cell(demo_cell(true), &here.join("cell"));
     // What was added later does not go along.
     for name in ["pytorch_model.bin", "modeling.py"] {
         fs::write(here.join("cell/model").join(name), "import os").unwrap();
     }
-    let output = String::from_utf8(printed(here, &["export", "--run", "cell", "--out", "model"])).unwrap();
+    let output =
+        String::from_utf8(run_and_print(here, &["export", "--run", "cell", "--out", "model"])).unwrap();
     assert_eq!(fs::read_dir(here.join("model")).unwrap().count(), 6);
     assert!(
         output.contains(
@@ -499,11 +506,11 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     assert!(card.contains("SYNTHETIC DATA"), "{card}");
     // A cell that is older than cards gets one when it is exported.
     fs::remove_file(here.join("cell/model/README.md")).unwrap();
-    printed(here, &["export", "--run", "cell", "--out", "again"]);
+    run_and_print(here, &["export", "--run", "cell", "--out", "again"]);
     assert_eq!(fs::read_to_string(here.join("again/README.md")).unwrap(), card);
-    let again = frostline(here, &["export", "--run", "cell", "--out", "model"]);
+    let again = run_frostline(here, &["export", "--run", "cell", "--out", "model"]);
     assert_eq!(again.status.code(), Some(2));
-    let dev = repository("crates/frostline-assets/demo/en/dev.conllu");
+    let dev = repository_file("crates/frostline-assets/demo/en/dev.conllu");
     let dev = dev.to_str().unwrap();
 
     // Outputs without names are refused with their cause, and an adapter alone with its own.
@@ -511,7 +518,7 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     let mut unnamed: Value = serde_json::from_str(&config).unwrap();
     unnamed.as_object_mut().unwrap().remove("id2label");
     let refused = || {
-        let output = frostline(here, &["tag", "--run", "again", "--input", dev]);
+        let output = run_frostline(here, &["tag", "--run", "again", "--input", dev]);
         assert_eq!(output.status.code(), Some(3), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
@@ -544,7 +551,7 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     for (aligned, line) in aligned.iter().zip(&logits) {
         assert_eq!(aligned["ids"], line["ids"]);
         let labels: Vec<i64> = serde_json::from_value(aligned["labels"].clone()).unwrap();
-        for (row, _) in rows(&line["logits"]).iter().zip(labels).filter(|(_, label)| *label != -100) {
+        for (row, _) in number_rows(&line["logits"]).iter().zip(labels).filter(|(_, label)| *label != -100) {
             let best = (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
             given.push(config["id2label"][best.to_string()].as_str().unwrap().to_string());
         }
@@ -554,10 +561,10 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     assert!(recorded.len() > 100);
     assert_eq!(given, recorded);
 
-    // The record's facts are those of `data`, and agree with each word's last column.
+    // The record's facts are the same as in `data`, and agree with each word's last column.
     let record: Value = serde_json::from_slice(&fs::read(here.join("cell/record.json")).unwrap()).unwrap();
     let facts = &record["result"]["tasks"]["upos"];
-    let answer = answers(&[Request::Data(vec![demo_cell(true), demo_cell(false)])]).remove(0);
+    let answer = worker_answers(&[Request::Data(vec![demo_cell(true), demo_cell(false)])]).remove(0);
     let Event::Answer(Answer::Facts(shown)) = answer else { panic!("{answer:?}") };
     assert_eq!(shown.len(), 1, "both learn from the same");
     assert_eq!(serde_json::to_value(&shown[0].tasks["upos"]).unwrap(), *facts);
@@ -569,11 +576,11 @@ fn an_exported_model_gives_the_predictions_of_its_cell() {
     assert!(of_kind("unknown") > 0 && of_kind("ambiguous") > 0);
 
     // Without `save.model`, and with weights that do not open, the error says what to do.
-    run(demo_cell(false), &here.join("unsaved"));
+    run_cell(demo_cell(false), &here.join("unsaved"));
     fs::write(here.join("cell/model/model.safetensors"), "nonsense").unwrap();
     let mut shown = String::new();
     for cell in ["unsaved", "cell"] {
-        let output = frostline(here, &["export", "--run", cell, "--out", "other"]);
+        let output = run_frostline(here, &["export", "--run", cell, "--out", "other"]);
         assert_eq!(output.status.code(), Some(3));
         shown += &String::from_utf8(output.stderr).unwrap();
     }

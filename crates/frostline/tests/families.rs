@@ -1,5 +1,6 @@
-//! Every encoder family through the program: the longest sentence, the tokenizer's subwords, and cells from weights to a saved tagger or classifier of sentences. The models are those of
-//! `../../frostline-model/tests/references`, made and checked against `transformers` there.
+//! Every encoder family through the program: the longest sentence, the tokenizer's subwords, and cells from weights
+//! to a saved tagger or classifier of sentences. The models come from `../../frostline-model/tests/references`, made
+//! and checked against `transformers` there.
 
 mod common;
 
@@ -29,11 +30,11 @@ const FAMILIES: [(&str, usize); 7] = [
     ("modernbert", 200),
 ];
 
-fn references() -> PathBuf {
+fn references_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../frostline-model/tests/references")
 }
 
-fn frostline(arguments: &[&str]) -> Output {
+fn run_frostline(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_frostline")).args(arguments).output().expect("the binary starts")
 }
 
@@ -41,7 +42,7 @@ fn frostline(arguments: &[&str]) -> Output {
 fn the_longest_sentence_is_what_positions_leave() {
     let mut settings = Settings::default();
     for (name, longest) in FAMILIES {
-        let text = fs::read_to_string(references().join(name).join("config.json")).unwrap();
+        let text = fs::read_to_string(references_folder().join(name).join("config.json")).unwrap();
         let encoder = EncoderConfig::parse(&text, name).unwrap();
         settings.data.max_length = longest;
         check_length(&settings, &encoder).unwrap();
@@ -55,8 +56,8 @@ fn the_longest_sentence_is_what_positions_leave() {
 fn logits_come_from_the_references_subwords_up_to_the_longest_sentence() {
     let folder = tempfile::tempdir().unwrap();
     for (name, longest) in FAMILIES {
-        let own = references().join(format!("sentences-{name}.json"));
-        let own = if own.exists() { own } else { references().join("sentences.json") };
+        let own = references_folder().join(format!("sentences-{name}.json"));
+        let own = if own.exists() { own } else { references_folder().join("sentences.json") };
         let sentences: Vec<Value> = serde_json::from_slice(&fs::read(own).unwrap()).unwrap();
         let words = |sentence: &Value| {
             let words = sentence["words"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
@@ -66,14 +67,14 @@ fn logits_come_from_the_references_subwords_up_to_the_longest_sentence() {
         lines.push(lines.join(" "));
         let input = folder.path().join("words.txt");
         fs::write(&input, lines.join("\n")).unwrap();
-        let (model, input) = (references().join(name), input.display().to_string());
+        let (model, input) = (references_folder().join(name), input.display().to_string());
         let model = model.display().to_string();
         let arguments = ["logits", "--model", &model, "--input", &input];
 
-        let output = frostline(&arguments);
+        let output = run_frostline(&arguments);
         let errors = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{name}: {errors}");
-        let printed: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(parse).collect();
+        let printed: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(parse_line).collect();
         assert_eq!(printed.len(), sentences.len() + 1, "{name}");
         for (line, sentence) in printed.iter().zip(&sentences) {
             assert_eq!(line["ids"], sentence["ids"], "{name}");
@@ -83,20 +84,20 @@ fn logits_come_from_the_references_subwords_up_to_the_longest_sentence() {
         assert!(errors.contains(&format!("words cut off at {longest} positions")), "{name}: {errors}");
 
         let more = (longest + 1).to_string();
-        let output = frostline(&[&arguments[..], &["--max-length", &more]].concat());
+        let output = run_frostline(&[&arguments[..], &["--max-length", &more]].concat());
         let errors = String::from_utf8(output.stderr).unwrap();
         assert!(errors.contains(&format!("the encoder has {longest} positions")), "{name}: {errors}");
     }
 }
 
-fn parse(line: &str) -> Value {
+fn parse_line(line: &str) -> Value {
     serde_json::from_str(line).unwrap()
 }
 
 /// A cell that trains a family's reference model on a dataset of the demo and saves what it learned.
-fn trained(name: &str, max_length: usize, dataset: &str, settings: Settings) -> Cell {
+fn training_cell(name: &str, max_length: usize, dataset: &str, settings: Settings) -> Cell {
     let places = Places::default();
-    let encoder = references().join(name).display().to_string();
+    let encoder = references_folder().join(name).display().to_string();
     let dataset = places.dataset(dataset).unwrap();
     let mut settings = Settings { policy: "first-2".parse().unwrap(), ..settings };
     settings.encoder.name.clone_from(&encoder);
@@ -112,8 +113,8 @@ fn trained(name: &str, max_length: usize, dataset: &str, settings: Settings) -> 
 }
 
 /// A cell of parts of speech.
-fn cell(name: &str, max_length: usize) -> Cell {
-    trained(name, max_length, "embedded:pcm", Settings::default())
+fn tagging_cell(name: &str, max_length: usize) -> Cell {
+    training_cell(name, max_length, "embedded:pcm", Settings::default())
 }
 
 /// A cell of labels of sentences.
@@ -121,7 +122,7 @@ fn sentence_cell(name: &str, max_length: usize, head: HeadKind) -> Cell {
     let mood = TaskSettings { labels: "label".into(), head, ..TaskSettings::default() };
     let tasks = [("mood".parse().expect("a name"), mood)].into();
     let settings = Settings { lang: "reviews".parse().expect("a name"), tasks, ..Settings::default() };
-    trained(name, max_length, "embedded:reviews", settings)
+    training_cell(name, max_length, "embedded:reviews", settings)
 }
 
 #[test]
@@ -138,14 +139,14 @@ fn a_cell_trains_and_saves_each_family() {
     let folder = tempfile::tempdir().unwrap();
     for ((name, longest), class) in FAMILIES.into_iter().zip(classes) {
         let here = folder.path().join(name);
-        let last = last_word(cell(name, longest), &here);
+        let last = last_word(tagging_cell(name, longest), &here);
         assert!(last.contains("\"done\""), "{name}: {last}");
         let model = here.join("model");
         ModelFolder::open(&model).unwrap().check().unwrap();
-        let config = parse(&fs::read_to_string(model.join("config.json")).unwrap());
+        let config = parse_line(&fs::read_to_string(model.join("config.json")).unwrap());
         assert_eq!(config["architectures"], serde_json::json!([class]), "{name}");
 
-        let last = last_word(cell(name, longest + 1), &folder.path().join(format!("{name}-long")));
+        let last = last_word(tagging_cell(name, longest + 1), &folder.path().join(format!("{name}-long")));
         assert!(last.contains("\"failed\""), "{name}: {last}");
         assert!(last.contains(&format!("only {longest} positions")), "{name}: {last}");
     }
@@ -154,10 +155,10 @@ fn a_cell_trains_and_saves_each_family() {
 /// The logits of every line's first position.
 fn first_rows(model: &Path, input: &Path) -> Vec<Vec<f64>> {
     let [model, input] = [model, input].map(|path| path.display().to_string());
-    let output = frostline(&["logits", "--model", &model, "--input", &input, "--lowercase"]);
+    let output = run_frostline(&["logits", "--model", &model, "--input", &input, "--lowercase"]);
     assert!(output.status.success(), "{model}: {}", String::from_utf8_lossy(&output.stderr));
     let lines = String::from_utf8(output.stdout).unwrap();
-    lines.lines().map(|line| serde_json::from_value(parse(line)["logits"][0].clone()).unwrap()).collect()
+    lines.lines().map(|line| serde_json::from_value(parse_line(line)["logits"][0].clone()).unwrap()).collect()
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn a_head_for_sentences_is_exported_audited_and_computed_in_each_family() {
         assert!(last.contains("\"done\""), "{name}: {last}");
         let model = folder.path().join(format!("{name}-exported"));
         let [from, to] = [&here, &model].map(|path| path.display().to_string());
-        let output = frostline(&["export", "--run", &from, "--out", &to]);
+        let output = run_frostline(&["export", "--run", &from, "--out", &to]);
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
 
         // What the audit counts is what the run counted itself.
@@ -186,7 +187,7 @@ fn a_head_for_sentences_is_exported_audited_and_computed_in_each_family() {
 
         // The label of the highest logit is the one that the run gave to the sentence.
         let config = fs::read_to_string(model.join("config.json")).unwrap();
-        let labels = parse(&config)["id2label"].clone();
+        let labels = parse_line(&config)["id2label"].clone();
         let logits = first_rows(&model, &input);
         let best = |row: &[f64]| (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
         let given = logits.iter().map(|row| labels[best(row).to_string()].as_str().unwrap().to_string());
@@ -200,11 +201,11 @@ fn a_head_for_sentences_is_exported_audited_and_computed_in_each_family() {
         assert_ne!(first_rows(&model, &input), logits, "{name}");
 
         // Without a class name the presence of the layer decides; for BERT it may exist beside heads for words.
-        let mut unnamed = parse(&config);
+        let mut unnamed = parse_line(&config);
         unnamed.as_object_mut().unwrap().remove("architectures");
         fs::write(model.join("config.json"), unnamed.to_string()).unwrap();
         fs::remove_file(model.join("frostline.json")).unwrap();
-        let output = frostline(&["tag", "--run", &to, "--input", &input.display().to_string()]);
+        let output = run_frostline(&["tag", "--run", &to, "--input", &input.display().to_string()]);
         let errors = String::from_utf8_lossy(&output.stderr);
         if kind == HeadKind::Distilbert || name.contains("roberta") || name == "camembert" {
             assert!(errors.contains("its head labels whole sentences"), "{name}: {errors}");
@@ -218,19 +219,19 @@ fn an_empty_line_without_special_tokens_has_no_position() {
     let (model, input) = (folder.path().join("model"), folder.path().join("words.txt"));
     fs::create_dir(&model).unwrap();
     for file in ["config.json", "model.safetensors", "tokenizer.json"] {
-        fs::copy(references().join("bert").join(file), model.join(file)).unwrap();
+        fs::copy(references_folder().join("bert").join(file), model.join(file)).unwrap();
     }
     let tokenizer = model.join("tokenizer.json");
-    let mut bare = parse(&fs::read_to_string(&tokenizer).unwrap());
+    let mut bare = parse_line(&fs::read_to_string(&tokenizer).unwrap());
     bare["post_processor"] = Value::Null;
     fs::write(&tokenizer, bare.to_string()).unwrap();
     let arguments = ["logits", "--model", model.to_str().unwrap(), "--input", input.to_str().unwrap()];
     let none = serde_json::json!({"ids": [], "logits": []});
     for (text, empty) in [("\nice melts\n\n", [0, 2]), ("\n\n", [0, 1])] {
         fs::write(&input, text).unwrap();
-        let output = frostline(&arguments);
+        let output = run_frostline(&arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let lines: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(parse).collect();
+        let lines: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(parse_line).collect();
         assert_eq!(lines.len(), text.lines().count());
         for (at, line) in lines.iter().enumerate() {
             let [ids, logits] = ["ids", "logits"].map(|key| line[key].as_array().unwrap().len());

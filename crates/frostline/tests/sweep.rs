@@ -9,15 +9,15 @@ use frostline_record::Sweep;
 use frostline_score::Confusion;
 use tempfile::TempDir;
 
-fn frostline(folder: &Path, arguments: &[&str]) -> Output {
+fn run_frostline(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
     command.args(arguments).current_dir(folder).env_remove("COLUMNS").env_remove("RUST_LOG");
     command.env("FROSTLINE_CACHE", folder.join("cache"));
     command.output().expect("the binary starts")
 }
 
-fn printed(folder: &Path, arguments: &[&str]) -> String {
-    let output = frostline(folder, arguments);
+fn run_and_print(folder: &Path, arguments: &[&str]) -> String {
+    let output = run_frostline(folder, arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {errors}");
     String::from_utf8(output.stdout).unwrap()
@@ -29,7 +29,7 @@ fn a_sweep_in_an_empty_folder_needs_nothing_else() {
     let small =
         ["--policies", "head-only", "--seeds", "42", "--set", "train.epochs=1", "--set", "data.first=40"];
     let sweep = [&["sweep", "--lang", "en"][..], &small].concat();
-    let out = printed(folder.path(), &sweep);
+    let out = run_and_print(folder.path(), &sweep);
     assert!(out.contains("built-in plan `demo`"), "{out}");
     assert!(out.contains("head-only"), "{out}");
     let sweeps: Vec<_> = std::fs::read_dir(folder.path().join("sweeps")).unwrap().flatten().collect();
@@ -52,9 +52,9 @@ fn a_sweep_in_an_empty_folder_needs_nothing_else() {
     assert!(sweeps[0].path().join("report/report.md").exists());
 
     // The same command again finds the cell done, and the report can be written again.
-    assert!(printed(folder.path(), &sweep).contains("1 cell here already"));
+    assert!(run_and_print(folder.path(), &sweep).contains("1 cell here already"));
     let path = sweeps[0].path().display().to_string();
-    assert!(printed(folder.path(), &["report", &path]).contains("1 of 1 cells"));
+    assert!(run_and_print(folder.path(), &["report", &path]).contains("1 of 1 cells"));
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn after_a_calibration_the_predicted_step_stands_beside_the_measured_one() {
                             data.first=160 --no-timing"
             .split_whitespace()
             .collect();
-    printed(folder.path(), &[&sweep[..], &["--list", "--calibrate"]].concat());
-    printed(folder.path(), &sweep);
+    run_and_print(folder.path(), &[&sweep[..], &["--list", "--calibrate"]].concat());
+    run_and_print(folder.path(), &sweep);
     let out = folder.path().join("out");
     let records = Sweep::read(&out).unwrap().records(&out).unwrap();
     let predicted = |policy: &str| {
@@ -79,14 +79,14 @@ fn after_a_calibration_the_predicted_step_stands_beside_the_measured_one() {
 }
 
 /// A span of a trace: its name, process, and start and end in microseconds.
-struct Span {
+struct LoggedSpan {
     name: String,
     process: u64,
     time: [f64; 2],
 }
 
-impl Span {
-    fn of(event: &serde_json::Value) -> Self {
+impl LoggedSpan {
+    fn from_event(event: &serde_json::Value) -> Self {
         let number = |key: &str| event[key].as_f64().unwrap_or_else(|| panic!("{event} has no {key}"));
         let (start, length) = (number("ts"), number("dur"));
         let name = event["name"].as_str().expect("a name").to_string();
@@ -94,7 +94,7 @@ impl Span {
     }
 
     /// Whether it lies within another of the same process. Clocks of one process agree to the microsecond.
-    fn within(&self, other: &Self) -> bool {
+    fn lies_within(&self, other: &Self) -> bool {
         let [start, end] = self.time;
         self.process == other.process && start >= other.time[0] - 1.0 && end <= other.time[1] + 1.0
     }
@@ -117,10 +117,11 @@ fn a_trace_shows_every_step_in_its_epoch_stage_and_cell() {
     ];
     let small =
         ["--set", "train.epochs=2", "--set", "data.first=40", "--out", "out", "--trace", "trace.json"];
-    printed(folder.path(), &[&sweep[..], &small].concat());
+    run_and_print(folder.path(), &[&sweep[..], &small].concat());
     let text = std::fs::read_to_string(folder.path().join("trace.json")).unwrap();
     let events: Vec<serde_json::Value> = serde_json::from_str(&text).expect("JSON");
-    let spans: Vec<Span> = events.iter().filter(|event| event["ph"] == "X").map(Span::of).collect();
+    let spans: Vec<LoggedSpan> =
+        events.iter().filter(|event| event["ph"] == "X").map(LoggedSpan::from_event).collect();
     let named = |name: &'static str| spans.iter().filter(move |span| span.name == name);
     let written = Sweep::read(&folder.path().join("out")).unwrap();
     let records = written.records(&folder.path().join("out")).unwrap();
@@ -134,13 +135,13 @@ fn a_trace_shows_every_step_in_its_epoch_stage_and_cell() {
     for (inner, outer) in
         [("cells", "sweep"), ("stage", "cell"), ("epoch", "stage"), ("step", "epoch"), ("backward", "step")]
     {
-        let inside = |span: &Span| named(outer).filter(|other| span.within(other)).count() == 1;
+        let inside = |span: &LoggedSpan| named(outer).filter(|other| span.lies_within(other)).count() == 1;
         assert!(named(inner).all(inside), "a span `{inner}` is in no span `{outer}`, or in several");
     }
     for cell in named("cell") {
-        let of_cell = |name: &'static str| named(name).filter(|span| span.within(cell));
+        let of_cell = |name: &'static str| named(name).filter(|span| span.lies_within(cell));
         let baselines = of_cell("baselines").next().expect("baselines");
-        let is_earlier = |epoch: &Span| epoch.time[1] <= baselines.time[0] + 1.0;
+        let is_earlier = |epoch: &LoggedSpan| epoch.time[1] <= baselines.time[0] + 1.0;
         assert!(of_cell("epoch").all(is_earlier), "the first step waits for baselines");
     }
     let epoch = events.iter().find(|event| event["name"] == "epoch").expect("an epoch");
@@ -151,7 +152,7 @@ fn a_trace_shows_every_step_in_its_epoch_stage_and_cell() {
     assert!(records.iter().any(known), "{loss} is no epoch's loss");
 
     let nowhere =
-        frostline(folder.path(), &["sweep", "--lang", "en", "--trace", "no/such/folder/trace.json"]);
+        run_frostline(folder.path(), &["sweep", "--lang", "en", "--trace", "no/such/folder/trace.json"]);
     assert_eq!(nowhere.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&nowhere.stderr).contains("no/such/folder/trace.json"));
 }
@@ -177,24 +178,28 @@ fn a_log_tells_the_story_with_fields() {
 #[test]
 fn plans_are_listed_and_printed() {
     let folder = TempDir::new().unwrap();
-    let list = printed(folder.path(), &["plans"]);
+    let list = run_and_print(folder.path(), &["plans"]);
     assert!(list.lines().any(|line| line.starts_with("paper ")), "{list}");
-    let reference = printed(folder.path(), &["plans", "reference"]);
+    let reference = run_and_print(folder.path(), &["plans", "reference"]);
     std::fs::write(folder.path().join("mine.toml"), &reference).unwrap();
-    let listed = printed(folder.path(), &["plan", "--plan", "demo"]);
-    assert_eq!(printed(folder.path(), &["sweep", "--plan", "demo", "--list"]), listed, "the older option");
+    let listed = run_and_print(folder.path(), &["plan", "--plan", "demo"]);
+    assert_eq!(
+        run_and_print(folder.path(), &["sweep", "--plan", "demo", "--list"]),
+        listed,
+        "the older option"
+    );
     assert!(listed.contains("30 cells"), "{listed}");
     let last =
         listed.lines().find(|line| line.contains("pcm alternating seed 44 optimizer.lr=0.003: 450 steps"));
     assert!(last.is_some_and(|line| line.ends_with(" MB")), "what a cell is predicted to take: {listed}");
     assert!(listed.contains("--calibrate"), "{listed}");
-    let listed = printed(folder.path(), &["plan", "--lang", "pcm", "--calibrate"]);
+    let listed = run_and_print(folder.path(), &["plan", "--lang", "pcm", "--calibrate"]);
     assert!(listed.lines().any(|line| line.starts_with("time      about ")), "{listed}");
-    let again = printed(folder.path(), &["plan", "--lang", "pcm"]);
+    let again = run_and_print(folder.path(), &["plan", "--lang", "pcm"]);
     assert_eq!(again, listed, "the calibration is kept");
-    let unknown = frostline(folder.path(), &["plans", "papers"]);
+    let unknown = run_frostline(folder.path(), &["plans", "papers"]);
     assert_eq!(unknown.status.code(), Some(2));
-    let unknown = frostline(folder.path(), &["sweep", "--plan", "papers"]);
+    let unknown = run_frostline(folder.path(), &["sweep", "--plan", "papers"]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("paper"), "the error lists the plans");
 }
@@ -202,40 +207,40 @@ fn plans_are_listed_and_printed() {
 #[test]
 fn a_sweep_that_was_begun_has_a_status_and_runs_nothing() {
     let folder = TempDir::new().unwrap();
-    let begun = printed(folder.path(), &["begin", "--lang", "en", "--seeds", "42", "--out", "study"]);
+    let begun = run_and_print(folder.path(), &["begin", "--lang", "en", "--seeds", "42", "--out", "study"]);
     assert!(begun.contains("frostline work study"), "{begun}");
-    let status = printed(folder.path(), &["status", "study"]);
+    let status = run_and_print(folder.path(), &["status", "study"]);
     assert!(status.starts_with("study: 5 cells, 0 recorded, 0 failed, 5 left"), "{status}");
-    assert_eq!(printed(folder.path(), &["sweep", "--status", "study"]), status, "the older option");
-    let data = printed(folder.path(), &["plan", "--lang", "en", "--seeds", "42", "--data-report"]);
+    assert_eq!(run_and_print(folder.path(), &["sweep", "--status", "study"]), status, "the older option");
+    let data = run_and_print(folder.path(), &["plan", "--lang", "en", "--seeds", "42", "--data-report"]);
     assert!(data.contains("Unknown words %"), "{data}");
-    let cancelled = frostline(folder.path(), &["cancel", "study"]);
+    let cancelled = run_frostline(folder.path(), &["cancel", "study"]);
     assert_eq!(cancelled.status.code(), Some(3), "nothing was submitted");
 }
 
 #[test]
 fn the_version_names_backends_and_instruction_set() {
     let folder = TempDir::new().unwrap();
-    let version = printed(folder.path(), &["--version"]);
+    let version = run_and_print(folder.path(), &["--version"]);
     assert!(version.starts_with(concat!("frostline ", env!("CARGO_PKG_VERSION"))), "{version}");
     for part in ["backends: flex", "instruction set: ", "code: "] {
         assert!(version.contains(part), "{version}");
     }
-    assert_eq!(printed(folder.path(), &["-V"]).lines().count(), 1);
+    assert_eq!(run_and_print(folder.path(), &["-V"]).lines().count(), 1);
 }
 
 #[test]
 fn shells_and_man_get_every_command() {
     let folder = TempDir::new().unwrap();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = printed(folder.path(), &["completions", shell]);
+        let script = run_and_print(folder.path(), &["completions", shell]);
         for command in ["sweep", "plans", "tag", "conllu"] {
             assert!(script.contains(command), "{shell} does not complete {command}");
         }
     }
-    printed(folder.path(), &["man", "--out", "man1"]);
+    run_and_print(folder.path(), &["man", "--out", "man1"]);
     for page in ["frostline.1", "frostline-sweep.1", "frostline-conllu-check.1"] {
         assert!(folder.path().join("man1").join(page).exists(), "{page} is missing");
     }
-    assert!(printed(folder.path(), &["man"]).contains(".TH"));
+    assert!(run_and_print(folder.path(), &["man"]).contains(".TH"));
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use frostline_files::claim::{Attempt, CLAIM, Claimant, Disk, LEASE, Owner, WorkClaim, is_attempt, is_held};
-use frostline_sweep::{Submitted, submissions};
+use frostline_sweep::{Submitted, read_submissions};
 use frostline_track::{Credentials, MlflowServer, Tracker as _};
 use tempfile::TempDir;
 
@@ -22,7 +22,7 @@ static CLAIMANT: LazyLock<Claimant<Disk>> =
 /// A claim on a cell, just touched. With any content it is respected unless its process has ended, its holder
 /// survives writing and reading, and no other file is left. The text is also used as a file name: an attempt's
 /// file belongs to a claim.
-pub(crate) fn claim(data: &[u8]) {
+pub(crate) fn fuzz_claim(data: &[u8]) {
     let owner = Owner::parse(data);
     assert!(!owner.lease.is_zero(), "a claim that is never respected");
     assert_eq!(Owner::parse(owner.text().as_bytes()), owner, "a holder changed when it was stored");
@@ -55,15 +55,15 @@ pub(crate) fn claim(data: &[u8]) {
 }
 
 /// `slurm/jobs.json`: numbers of jobs and nothing else, the same when they are written and read again.
-pub(crate) fn jobs(data: &[u8]) {
+pub(crate) fn fuzz_jobs(data: &[u8]) {
     let folder = empty_folder(FOLDER.path(), "jobs");
     let slurm = empty_folder(&folder, "slurm");
     fs::write(slurm.join("jobs.json"), data).expect("a temporary file");
-    let all: Vec<Submitted> = match submissions(&folder) {
+    let all: Vec<Submitted> = match read_submissions(&folder) {
         Ok(all) => all,
         Err(error) => return assert!(!format!("{error:#}").contains('\n'), "a message of several lines"),
     };
-    for job in all.iter().flat_map(Submitted::numbers) {
+    for job in all.iter().flat_map(Submitted::job_numbers) {
         let number = job.to_string();
         let is_sign = |sign: char| sign.is_ascii_digit() || "_[],-".contains(sign);
         assert!(number.starts_with(|first: char| first.is_ascii_digit()), "{number:?} could be an option");
@@ -71,34 +71,34 @@ pub(crate) fn jobs(data: &[u8]) {
     }
     let text = serde_json::to_string_pretty(&all).expect("a list is JSON");
     fs::write(slurm.join("jobs.json"), text).expect("a temporary file");
-    assert_eq!(submissions(&folder).expect("what was written is read"), all);
+    assert_eq!(read_submissions(&folder).expect("what was written is read"), all);
 }
 
 /// Values kept for an MLflow server: after reading, they can be kept again in files of this folder, and reading
 /// these gives the same contents.
-pub(crate) fn unsent(data: &[u8]) {
+pub(crate) fn fuzz_unsent(data: &[u8]) {
     let folder = empty_folder(FOLDER.path(), "unsent");
     let file = folder.join("given.jsonl");
     fs::write(&file, data).expect("a temporary file");
     let kept = ["once", "twice"].map(|name| folder.join(name));
-    let Some((runs, values, _)) = keep(&[file], &kept[0]) else { return };
-    let files = listed(&kept[0]);
+    let Some((runs, values, _)) = keep_values(&[file], &kept[0]) else { return };
+    let files = list_files(&kept[0]);
     assert_eq!(files.len(), runs, "a run is not one file");
     for file in &files {
         let stem = file.file_stem().and_then(|stem| stem.to_str()).expect("text");
         assert!(stem.bytes().all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit()), "{stem:?}");
         assert!(file.extension().is_some_and(|ending| ending == "jsonl"), "{stem:?} would not be sent");
     }
-    let again = keep(&files, &kept[1]).expect("what was kept is read");
+    let again = keep_values(&files, &kept[1]).expect("what was kept is read");
     assert_eq!(again, (runs, values, 0), "what is kept changed");
-    for (one, other) in files.iter().zip(listed(&kept[1])) {
+    for (one, other) in files.iter().zip(list_files(&kept[1])) {
         assert_eq!(fs::read(one).expect("a file"), fs::read(other).expect("a file"));
     }
 }
 
 /// Reads files for an unreachable server, and keeps their values. Returns the number of runs, of values, and of
 /// lines that are damaged.
-fn keep(files: &[PathBuf], into: &Path) -> Option<(usize, usize, usize)> {
+fn keep_values(files: &[PathBuf], into: &Path) -> Option<(usize, usize, usize)> {
     let mut all = (0, 0, 0);
     for file in files {
         let server = MlflowServer::new("http://127.0.0.1:9", Credentials::None).expect("a server");
@@ -110,7 +110,7 @@ fn keep(files: &[PathBuf], into: &Path) -> Option<(usize, usize, usize)> {
     Some(all)
 }
 
-fn listed(folder: &Path) -> Vec<PathBuf> {
+fn list_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     files.sort();

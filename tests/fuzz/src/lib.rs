@@ -14,6 +14,6 @@ mod requests;
 mod target;
 mod texts;
 
-pub use memory::{Meter, allowed, measure};
-pub use mutate::mutate;
-pub use target::{Shape, TARGETS, Target};
+pub use memory::{Meter, allowed_bytes, measure_peak};
+pub use mutate::mutate_input;
+pub use target::{InputShape, InputTarget, TARGETS};

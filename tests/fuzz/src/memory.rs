@@ -4,12 +4,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes that are in use, the most since [`measure`] began, and the most that may be.
+/// Bytes that are in use, the most since [`measure_peak`] began, and the most that may be.
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// The system's allocator, counting bytes. It ends the process when an input needs more than [`allowed`].
+/// The system's allocator, counting bytes. It ends the process when an input needs more than [`allowed_bytes`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meter;
 
@@ -18,7 +18,7 @@ pub struct Meter;
 /// # Units
 /// Bytes.
 #[must_use]
-pub const fn allowed(input: usize) -> usize {
+pub const fn allowed_bytes(input: usize) -> usize {
     4 * input + (64 << 20)
 }
 
@@ -26,7 +26,7 @@ pub const fn allowed(input: usize) -> usize {
 /// the program's allocator. Make one call at a time: all threads count.
 ///
 /// The process ends if the peak exceeds `limit`.
-pub fn measure(limit: usize, call: impl FnOnce()) -> usize {
+pub fn measure_peak(limit: usize, call: impl FnOnce()) -> usize {
     let before = NOW.load(Relaxed);
     MOST.store(before, Relaxed);
     LIMIT.store(before.saturating_add(limit), Relaxed);
@@ -35,7 +35,7 @@ pub fn measure(limit: usize, call: impl FnOnce()) -> usize {
     MOST.load(Relaxed).saturating_sub(before)
 }
 
-fn add(bytes: usize) {
+fn add_bytes(bytes: usize) {
     let now = NOW.fetch_add(bytes, Relaxed) + bytes;
     MOST.fetch_max(now, Relaxed);
     if now > LIMIT.load(Relaxed) {
@@ -50,13 +50,13 @@ fn add(bytes: usize) {
 // SAFETY: every call is passed on unchanged to the system's allocator; counting allocates only to report a fault.
 unsafe impl GlobalAlloc for Meter {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        add(layout.size());
+        add_bytes(layout.size());
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        add(layout.size());
+        add_bytes(layout.size());
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc_zeroed(layout) }
     }
@@ -68,7 +68,7 @@ unsafe impl GlobalAlloc for Meter {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        add(size);
+        add_bytes(size);
         NOW.fetch_sub(layout.size(), Relaxed);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.realloc(pointer, layout, size) }

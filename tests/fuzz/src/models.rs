@@ -17,14 +17,14 @@ use crate::files::empty_folder;
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
 
 /// Writes an input to a file.
-fn file(name: &str, data: &[u8]) -> PathBuf {
+fn write_input(name: &str, data: &[u8]) -> PathBuf {
     let path = FOLDER.path().join(name);
     fs::write(&path, data).expect("a temporary file");
     path
 }
 
 /// A config that is accepted describes an encoder whose parameters can be counted.
-pub(crate) fn config(data: &[u8]) {
+pub(crate) fn fuzz_config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(config) = EncoderConfig::parse(text, "config.json") else { return };
     assert!(config.longest_input() > 0 && config.hidden % config.heads == 0);
@@ -52,7 +52,7 @@ const WORDS: [&str; 10] = [
 
 /// A tokenizer aligns words or returns an error; labels are inside the sentence, and no id is above the
 /// largest.
-fn align(aligner: Aligner) {
+fn check_aligner(aligner: Aligner) {
     let largest = aligner.largest_id();
     let options = AlignOptions { max_length: 16, stride: Some(1), ..AlignOptions::default() };
     let Ok(aligner) = aligner.with_options(options) else { return };
@@ -70,19 +70,19 @@ fn align(aligner: Aligner) {
 }
 
 /// `tokenizer.json`.
-pub(crate) fn tokenizer(data: &[u8]) {
+pub(crate) fn fuzz_tokenizer(data: &[u8]) {
     if let Ok(aligner) = Aligner::from_bytes(data) {
-        align(aligner);
+        check_aligner(aligner);
     }
 }
 
 /// `tokenizer_config.json` in the first line, then `vocab.txt`.
-pub(crate) fn vocabulary(data: &[u8]) {
+pub(crate) fn fuzz_vocabulary(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (options, vocabulary) = text.split_once('\n').unwrap_or(("", text));
     let options: VocabOptions = serde_json::from_str(options).unwrap_or_default();
     if let Ok(aligner) = Aligner::from_vocab(vocabulary, &options) {
-        align(aligner);
+        check_aligner(aligner);
     }
 }
 
@@ -91,7 +91,7 @@ const CONFIG: &str = r#"{"model_type":"distilbert","vocab_size":7,"dim":4,"n_lay
     "max_position_embeddings":5}"#;
 
 /// Reads every parameter in the weights.
-fn weights(weights: &Checkpoint) {
+fn check_weights(weights: &Checkpoint) {
     let config = EncoderConfig::parse(CONFIG, "config.json").expect("a config");
     let complete = weights.check(&config).is_ok();
     for (path, shape) in config.parameters(&[HeadShape::linear(3)]) {
@@ -110,35 +110,35 @@ fn weights(weights: &Checkpoint) {
 }
 
 /// `model.safetensors`.
-pub(crate) fn safetensors(data: &[u8]) {
-    let path = file("model.safetensors", data);
+pub(crate) fn fuzz_safetensors(data: &[u8]) {
+    let path = write_input("model.safetensors", data);
     for family in [Family::DISTILBERT, Family::ROBERTA] {
         if let Ok(checkpoint) = Checkpoint::open(&path, family) {
-            weights(&checkpoint);
+            check_weights(&checkpoint);
         }
     }
 }
 
 /// `model.safetensors.index.json`, with shards that do not exist: no file outside the folder is opened.
 pub(crate) fn index(data: &[u8]) {
-    let path = file("model.safetensors.index.json", data);
+    let path = write_input("model.safetensors.index.json", data);
     if let Ok(checkpoint) = Checkpoint::open(&path, Family::BERT) {
-        weights(&checkpoint);
+        check_weights(&checkpoint);
     }
 }
 
 /// A JSON object with an `index` and the headers of its `shards` by their names, each of which becomes a file: every
 /// tensor of an index that is accepted is in the shard that it names, in the same folder.
-pub(crate) fn shards(data: &[u8]) {
+pub(crate) fn fuzz_shards(data: &[u8]) {
     let Ok(input) = serde_json::from_slice::<Value>(data) else { return };
     let folder = empty_folder(FOLDER.path(), "shards");
     let index = folder.join("model.safetensors.index.json");
     fs::write(&index, input["index"].to_string()).expect("a temporary file");
     // A good shard in another folder, which an index may try to name.
-    fs::write(FOLDER.path().join("outside.safetensors"), shard(&json!({}))).expect("a temporary file");
+    fs::write(FOLDER.path().join("outside.safetensors"), shard_bytes(&json!({}))).expect("a temporary file");
     for (name, header) in input["shards"].as_object().into_iter().flatten().take(4) {
         if Path::new(name).file_name().is_some_and(|plain| plain == name.as_str()) {
-            let _ = fs::write(folder.join(name), shard(header));
+            let _ = fs::write(folder.join(name), shard_bytes(header));
         }
     }
     for family in [Family::DISTILBERT, Family::ROBERTA] {
@@ -148,12 +148,12 @@ pub(crate) fn shards(data: &[u8]) {
             assert!(!file.contains(['/', '\\']), "{file:?} was opened");
             assert!(input["shards"][file].get(tensor).is_some(), "{tensor:?} is not in {file:?}");
         }
-        weights(&checkpoint);
+        check_weights(&checkpoint);
     }
 }
 
 /// Returns a safetensors file with this header, and as many bytes as its last tensor needs.
-fn shard(header: &Value) -> Vec<u8> {
+fn shard_bytes(header: &Value) -> Vec<u8> {
     let tensors = header.as_object().into_iter().flat_map(|tensors| tensors.values());
     let end = tensors.filter_map(|about| about["data_offsets"][1].as_u64()).max().unwrap_or(0);
     let header = header.to_string();
@@ -162,7 +162,7 @@ fn shard(header: &Value) -> Vec<u8> {
 }
 
 /// A cell's checkpoint, sealed as on disk, survives writing and reading.
-pub(crate) fn checkpoint(data: &[u8]) {
+pub(crate) fn fuzz_checkpoint(data: &[u8]) {
     let sealed = [data, &seal(data)].concat();
     let inside = unseal(&sealed).expect("it was sealed");
     let Ok((saved, note)) = Saved::from_bytes(inside) else { return };

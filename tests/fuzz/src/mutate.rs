@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::Shape;
+use crate::InputShape;
 
 /// SplitMix64: the same on every platform.
-struct Draw(u64);
+struct MutationDraw(u64);
 
-impl Draw {
+impl MutationDraw {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -17,12 +17,12 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    fn draw_below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.below(all.len())]
+    fn draw_from<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.draw_below(all.len())]
     }
 }
 
@@ -100,16 +100,16 @@ const TEXTS: [&str; 24] = [
 
 /// Returns an input like this one, or nothing if it has not the shape.
 #[must_use]
-pub fn mutate(shape: Shape, data: &[u8], seed: u32) -> Option<Vec<u8>> {
-    let mut draw = Draw(u64::from(seed));
+pub fn mutate_input(shape: InputShape, data: &[u8], seed: u32) -> Option<Vec<u8>> {
+    let mut draw = MutationDraw(u64::from(seed));
     match shape {
-        Shape::Rows => lines(data, &mut draw, '\t'),
-        Shape::Text => lines(data, &mut draw, '='),
-        Shape::Json => json_text(data, &mut draw),
-        Shape::JsonLines => json_lines(data, &mut draw),
-        Shape::Archive => archive(data, &mut draw),
-        Shape::Commands => Some(commands(data, &mut draw)),
-        Shape::Tensors => tensors(data, &mut draw),
+        InputShape::Rows => mutate_lines(data, &mut draw, '\t'),
+        InputShape::Text => mutate_lines(data, &mut draw, '='),
+        InputShape::Json => json_text(data, &mut draw),
+        InputShape::JsonLines => json_lines(data, &mut draw),
+        InputShape::Archive => mutate_archive(data, &mut draw),
+        InputShape::Commands => Some(mutate_commands(data, &mut draw)),
+        InputShape::Tensors => mutate_tensors(data, &mut draw),
     }
 }
 
@@ -142,20 +142,20 @@ const COMMANDS: [&[u8]; 24] = [
 ];
 
 /// Inserts, copies, moves or removes pieces of a pickle.
-fn commands(data: &[u8], draw: &mut Draw) -> Vec<u8> {
+fn mutate_commands(data: &[u8], draw: &mut MutationDraw) -> Vec<u8> {
     let mut data = data.to_vec();
-    for _ in 0..1 + draw.below(3) {
-        let at = draw.below(data.len() + 1);
-        let end = (at + draw.below(24)).min(data.len());
-        match draw.below(4) {
+    for _ in 0..1 + draw.draw_below(3) {
+        let at = draw.draw_below(data.len() + 1);
+        let end = (at + draw.draw_below(24)).min(data.len());
+        match draw.draw_below(4) {
             0 => drop(data.drain(at..end)),
             1 => {
                 let piece = data[at..end].to_vec();
-                let to = draw.below(data.len() + 1);
+                let to = draw.draw_below(data.len() + 1);
                 data.splice(to..to, piece);
             }
             _ => {
-                let command = draw.of(&COMMANDS).to_vec();
+                let command = draw.draw_from(&COMMANDS).to_vec();
                 data.splice(at..at, command);
             }
         }
@@ -164,20 +164,20 @@ fn commands(data: &[u8], draw: &mut Draw) -> Vec<u8> {
 }
 
 /// Changes lines, or parts of a line between separators.
-fn lines(data: &[u8], draw: &mut Draw, separator: char) -> Option<Vec<u8>> {
+fn mutate_lines(data: &[u8], draw: &mut MutationDraw, separator: char) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(data).ok()?;
     let mut lines: Vec<String> = text.split('\n').map(String::from).collect();
-    for _ in 0..1 + draw.below(3) {
-        let at = draw.below(lines.len());
-        match draw.below(8) {
+    for _ in 0..1 + draw.draw_below(3) {
+        let at = draw.draw_below(lines.len());
+        match draw.draw_below(8) {
             0 => drop(lines.remove(at)),
             1 => lines.insert(at, lines[at].clone()),
             2 => {
-                let other = draw.below(lines.len());
+                let other = draw.draw_below(lines.len());
                 lines.swap(at, other);
             }
             3 => lines.insert(at, String::new()),
-            _ => lines[at] = columns(&lines[at], draw, separator),
+            _ => lines[at] = mutate_columns(&lines[at], draw, separator),
         }
         if lines.is_empty() {
             lines.push(String::new());
@@ -186,34 +186,34 @@ fn lines(data: &[u8], draw: &mut Draw, separator: char) -> Option<Vec<u8>> {
     Some(lines.join("\n").into_bytes())
 }
 
-fn columns(line: &str, draw: &mut Draw, separator: char) -> String {
+fn mutate_columns(line: &str, draw: &mut MutationDraw, separator: char) -> String {
     let mut columns: Vec<String> = line.split(separator).map(String::from).collect();
-    let at = draw.below(columns.len());
-    match draw.below(6) {
+    let at = draw.draw_below(columns.len());
+    match draw.draw_below(6) {
         0 => columns.insert(at, columns[at].clone()),
         1 if columns.len() > 1 => drop(columns.remove(at)),
         2 => {
-            let other = draw.below(columns.len());
+            let other = draw.draw_below(columns.len());
             columns.swap(at, other);
         }
-        _ => columns[at] = format!("{}{}", if separator == '=' { " " } else { "" }, draw.of(&WORDS)),
+        _ => columns[at] = format!("{}{}", if separator == '=' { " " } else { "" }, draw.draw_from(&WORDS)),
     }
     columns.join(&separator.to_string())
 }
 
-fn json_text(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
+fn json_text(data: &[u8], draw: &mut MutationDraw) -> Option<Vec<u8>> {
     let mut value: Value = serde_json::from_slice(data).ok()?;
-    for _ in 0..1 + draw.below(3) {
-        change(&mut value, draw);
+    for _ in 0..1 + draw.draw_below(3) {
+        change_node(&mut value, draw);
     }
     serde_json::to_vec(&value).ok()
 }
 
 /// Changes one of several documents, or their order.
-fn json_lines(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
+fn json_lines(data: &[u8], draw: &mut MutationDraw) -> Option<Vec<u8>> {
     let mut lines: Vec<Vec<u8>> = data.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-    let (at, other) = (draw.below(lines.len()), draw.below(lines.len()));
-    match draw.below(8) {
+    let (at, other) = (draw.draw_below(lines.len()), draw.draw_below(lines.len()));
+    match draw.draw_below(8) {
         0 => lines.swap(at, other),
         1 => lines.insert(at, lines[other].clone()),
         2 => drop(lines.remove(at)),
@@ -223,7 +223,7 @@ fn json_lines(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
 }
 
 /// A header of an archive.
-struct Header {
+struct TensorHeader {
     signature: [u8; 4],
     /// The places of its fields after the beginning of the signature, with their sizes, in bytes.
     fields: &'static [(usize, usize)],
@@ -233,12 +233,12 @@ struct Header {
 const LISTED: [u8; 4] = *b"PK\x01\x02";
 
 /// The header before an entry, in the list, and of the list's end, with 64 bits and without.
-const HEADERS: [Header; 4] = [
-    Header {
+const HEADERS: [TensorHeader; 4] = [
+    TensorHeader {
         signature: *b"PK\x03\x04",
         fields: &[(6, 2), (8, 2), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2)],
     },
-    Header {
+    TensorHeader {
         signature: LISTED,
         fields: &[
             (4, 2),
@@ -254,43 +254,43 @@ const HEADERS: [Header; 4] = [
             (42, 4),
         ],
     },
-    Header { signature: *b"PK\x06\x06", fields: &[(4, 8), (24, 8), (32, 8), (40, 8), (48, 8)] },
-    Header { signature: *b"PK\x05\x06", fields: &[(4, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2)] },
+    TensorHeader { signature: *b"PK\x06\x06", fields: &[(4, 8), (24, 8), (32, 8), (40, 8), (48, 8)] },
+    TensorHeader { signature: *b"PK\x05\x06", fields: &[(4, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2)] },
 ];
 
 /// Parts of names that lead outside, are hidden, or belong to datasets.
 const NAME_PARTS: [&[u8]; 8] = [b"../", b"/", b"\\", b".", b"\0", b"README", b".conllu", b".tsv"];
 
 /// Changes a field of an entry, a name, or which entries the list has.
-fn archive(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
+fn mutate_archive(data: &[u8], draw: &mut MutationDraw) -> Option<Vec<u8>> {
     let mut out = data.to_vec();
-    for _ in 0..1 + draw.below(2) {
+    for _ in 0..1 + draw.draw_below(2) {
         let header = |at: usize| HEADERS.iter().find(|header| out[at..].starts_with(&header.signature));
-        let headers: Vec<(usize, &Header)> =
+        let headers: Vec<(usize, &TensorHeader)> =
             (0..out.len()).filter_map(|at| Some((at, header(at)?))).collect();
         if headers.is_empty() {
             return None;
         }
-        let (place, Header { signature, fields }) = *draw.of(&headers);
-        if *signature == LISTED && draw.below(2) == 0 {
+        let (place, TensorHeader { signature, fields }) = *draw.draw_from(&headers);
+        if *signature == LISTED && draw.draw_below(2) == 0 {
             // The name in the list alone counts.
             let length = out
                 .get(place + 28..place + 30)
                 .map(|two| usize::from(u16::from_le_bytes([two[0], two[1]])))?;
-            let part = *draw.of(&NAME_PARTS);
-            let at = place + 46 + draw.below((length + 1).saturating_sub(part.len()));
+            let part = *draw.draw_from(&NAME_PARTS);
+            let at = place + 46 + draw.draw_below((length + 1).saturating_sub(part.len()));
             out.get_mut(at..at + part.len())?.copy_from_slice(part);
             continue;
         }
-        let (at, width) = *draw.of(fields);
-        let value = match draw.below(6) {
+        let (at, width) = *draw.draw_from(fields);
+        let value = match draw.draw_below(6) {
             0 => 0,
             1 => u64::MAX,
-            2 => 1 << draw.below(64),
-            3 => draw.of(&headers).0 as u64,
+            2 => 1 << draw.draw_below(64),
+            3 => draw.draw_from(&headers).0 as u64,
             // The modes of a link and of a file.
-            4 => *draw.of(&[0o120_777 << 16, 0o100_644 << 16]),
-            _ => draw.below(300) as u64,
+            4 => *draw.draw_from(&[0o120_777 << 16, 0o100_644 << 16]),
+            _ => draw.draw_below(300) as u64,
         };
         out.get_mut(place + at..place + at + width)?.copy_from_slice(&value.to_le_bytes()[..width]);
     }
@@ -298,58 +298,58 @@ fn archive(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
 }
 
 /// Changes one node of a tree.
-fn change(value: &mut Value, draw: &mut Draw) {
-    let count = nodes(value);
-    let donor = node(value, draw.below(count)).clone();
-    let place = draw.below(count);
-    let chosen = node(value, place);
+fn change_node(value: &mut Value, draw: &mut MutationDraw) {
+    let count = count_nodes(value);
+    let donor = nth_node(value, draw.draw_below(count)).clone();
+    let place = draw.draw_below(count);
+    let chosen = nth_node(value, place);
     // JSON inside a string, such as a checkpoint's header.
     if let Value::String(text) = chosen
         && let Ok(mut inner @ Value::Object(_)) = serde_json::from_str(text)
     {
-        change(&mut inner, draw);
+        change_node(&mut inner, draw);
         *chosen = Value::String(inner.to_string());
         return;
     }
-    match (draw.below(10), chosen) {
+    match (draw.draw_below(10), chosen) {
         (0, chosen) => *chosen = donor,
         (1, chosen) => *chosen = Value::Null,
         (2 | 3, Value::Array(items)) if !items.is_empty() => {
-            let at = draw.below(items.len());
+            let at = draw.draw_below(items.len());
             items.remove(at);
         }
         (4 | 5, Value::Array(items)) => {
-            let at = draw.below(items.len() + 1);
-            let item = if items.is_empty() { donor } else { draw.of(items).clone() };
+            let at = draw.draw_below(items.len() + 1);
+            let item = if items.is_empty() { donor } else { draw.draw_from(items).clone() };
             items.insert(at, item);
         }
         (2 | 3, Value::Object(fields)) if !fields.is_empty() => {
-            let key = fields.keys().nth(draw.below(fields.len())).cloned().unwrap_or_default();
+            let key = fields.keys().nth(draw.draw_below(fields.len())).cloned().unwrap_or_default();
             fields.remove(&key);
         }
         (4 | 5, Value::Object(fields)) if !fields.is_empty() => {
-            let key = fields.keys().nth(draw.below(fields.len())).cloned().unwrap_or_default();
+            let key = fields.keys().nth(draw.draw_below(fields.len())).cloned().unwrap_or_default();
             let item = fields.remove(&key).unwrap_or_default();
-            fields.insert((*draw.of(&TEXTS)).into(), item);
+            fields.insert((*draw.draw_from(&TEXTS)).into(), item);
         }
         (6, chosen) => {
-            let depth = 1 + draw.below(4);
+            let depth = 1 + draw.draw_below(4);
             for _ in 0..depth {
                 *chosen = json!([chosen.take()]);
             }
         }
-        (_, Value::String(text)) => match draw.below(4) {
-            0 => text.push_str(draw.of::<&str>(&TEXTS)),
-            1 => *text = text.repeat(1 + draw.below(40)),
-            _ => *text = (*draw.of(&TEXTS)).into(),
+        (_, Value::String(text)) => match draw.draw_below(4) {
+            0 => text.push_str(draw.draw_from::<&str>(&TEXTS)),
+            1 => *text = text.repeat(1 + draw.draw_below(40)),
+            _ => *text = (*draw.draw_from(&TEXTS)).into(),
         },
         (_, Value::Bool(flag)) => *flag = !*flag,
-        (_, chosen) => *chosen = number(draw),
+        (_, chosen) => *chosen = draw_number(draw),
     }
 }
 
-fn number(draw: &mut Draw) -> Value {
-    match draw.below(12) {
+fn draw_number(draw: &mut MutationDraw) -> Value {
+    match draw.draw_below(12) {
         0 => json!(0),
         1 => json!(1),
         2 => json!(-1),
@@ -361,20 +361,20 @@ fn number(draw: &mut Draw) -> Value {
         8 => json!(-1e-308),
         9 => json!(0.5),
         10 => json!(10_000_000),
-        _ => json!(draw.below(300)),
+        _ => json!(draw.draw_below(300)),
     }
 }
 
-fn nodes(value: &Value) -> usize {
+fn count_nodes(value: &Value) -> usize {
     1 + match value {
-        Value::Array(items) => items.iter().map(nodes).sum(),
-        Value::Object(fields) => fields.values().map(nodes).sum(),
+        Value::Array(items) => items.iter().map(count_nodes).sum(),
+        Value::Object(fields) => fields.values().map(count_nodes).sum(),
         _ => 0,
     }
 }
 
 /// Returns the node of this number, in the order of the text.
-fn node(value: &mut Value, number: usize) -> &mut Value {
+fn nth_node(value: &mut Value, number: usize) -> &mut Value {
     if number == 0 {
         return value;
     }
@@ -385,9 +385,9 @@ fn node(value: &mut Value, number: usize) -> &mut Value {
     };
     let mut left = number - 1;
     for child in children {
-        let inside = nodes(child);
+        let inside = count_nodes(child);
         if left < inside {
-            return node(child, left);
+            return nth_node(child, left);
         }
         left -= inside;
     }
@@ -395,29 +395,29 @@ fn node(value: &mut Value, number: usize) -> &mut Value {
 }
 
 /// Changes the header of a safetensors file and, mostly, makes offsets and data fit it again.
-fn tensors(data: &[u8], draw: &mut Draw) -> Option<Vec<u8>> {
+fn mutate_tensors(data: &[u8], draw: &mut MutationDraw) -> Option<Vec<u8>> {
     let (length, rest) = data.split_first_chunk::<8>()?;
     let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
     let (header, tensors) = rest.split_at_checked(length)?;
     let mut header: Value = serde_json::from_slice(header).ok()?;
-    for _ in 0..1 + draw.below(2) {
-        change(&mut header, draw);
+    for _ in 0..1 + draw.draw_below(2) {
+        change_node(&mut header, draw);
     }
     let mut tensors = tensors.to_vec();
-    if let (Value::Object(fields), true) = (&mut header, draw.below(4) > 0) {
-        let size = fitted(fields);
+    if let (Value::Object(fields), true) = (&mut header, draw.draw_below(4) > 0) {
+        let size = fit_offsets(fields);
         tensors.resize(size.min(1 << 16), 0);
     }
-    if !tensors.is_empty() && draw.below(3) == 0 {
-        let at = draw.below(tensors.len());
-        tensors[at] = *draw.of(&[0, 0x7f, 0x80, 0xff]);
+    if !tensors.is_empty() && draw.draw_below(3) == 0 {
+        let at = draw.draw_below(tensors.len());
+        tensors[at] = *draw.draw_from(&[0, 0x7f, 0x80, 0xff]);
     }
     let header = serde_json::to_vec(&header).ok()?;
     Some([&(header.len() as u64).to_le_bytes()[..], &header, &tensors].concat())
 }
 
 /// Puts every tensor after the one before, and returns the size of all.
-fn fitted(fields: &mut Map<String, Value>) -> usize {
+fn fit_offsets(fields: &mut Map<String, Value>) -> usize {
     let mut end = 0;
     for (_, about) in fields.iter_mut().filter(|(name, _)| *name != "__metadata__") {
         let width = match about["dtype"].as_str() {
@@ -450,23 +450,23 @@ mod tests {
         let archive = include_bytes!("../corpus/zip/stored.zip");
         let (mut changed, mut changed_archives) = (0, 0);
         for seed in 0..2000 {
-            let json =
-                mutate(Shape::Json, br#"{"a":[1,"x",{"b":null}],"c":true}"#, seed).expect("it is JSON");
+            let json = mutate_input(InputShape::Json, br#"{"a":[1,"x",{"b":null}],"c":true}"#, seed)
+                .expect("it is JSON");
             serde_json::from_slice::<Value>(&json).expect("it is JSON again");
-            let again = mutate(Shape::Tensors, &tensors, seed).expect("it has a header");
+            let again = mutate_input(InputShape::Tensors, &tensors, seed).expect("it has a header");
             changed += usize::from(again != tensors);
-            let lines = mutate(Shape::JsonLines, b"{\"a\":1}\n[2]", seed).expect("two documents");
+            let lines = mutate_input(InputShape::JsonLines, b"{\"a\":1}\n[2]", seed).expect("two documents");
             let mut lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             assert!(lines.all(|line| serde_json::from_slice::<Value>(line).is_ok()));
-            let zip = mutate(Shape::Archive, archive, seed).expect("an archive");
+            let zip = mutate_input(InputShape::Archive, archive, seed).expect("an archive");
             assert_eq!(zip.len(), archive.len());
             changed_archives += usize::from(zip != archive);
-            let rows = mutate(Shape::Rows, b"1\ta\tB\n\n", seed).expect("it is text");
+            let rows = mutate_input(InputShape::Rows, b"1\ta\tB\n\n", seed).expect("it is text");
             String::from_utf8(rows).expect("it is text again");
         }
         assert!(changed > 1800 && changed_archives > 1500, "{changed}, {changed_archives}");
-        assert_eq!(mutate(Shape::Json, b"{", 1), None);
-        assert_eq!(mutate(Shape::Tensors, b"short", 1), None);
-        assert_eq!(mutate(Shape::Archive, b"short", 1), None);
+        assert_eq!(mutate_input(InputShape::Json, b"{", 1), None);
+        assert_eq!(mutate_input(InputShape::Tensors, b"short", 1), None);
+        assert_eq!(mutate_input(InputShape::Archive, b"short", 1), None);
     }
 }

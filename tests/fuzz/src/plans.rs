@@ -11,24 +11,24 @@ const PLAN: &str =
 
 /// A plan that is read has a grid or an error, its cells have settings that can be stored, and it is the same plan when
 /// it is written and read again.
-pub(crate) fn plan(data: &[u8]) {
+pub(crate) fn fuzz_plan(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(plan) = Plan::parse(text, "plan.toml") {
-        cells(&plan);
+        check_cells(&plan);
     }
 }
 
 /// One override to a line.
-pub(crate) fn assign(data: &[u8]) {
+pub(crate) fn fuzz_assignment(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut plan = Plan::parse(PLAN, "plan.toml").expect("a plan");
     for line in text.lines() {
         let _ = plan.assign(line);
     }
-    cells(&plan);
+    check_cells(&plan);
 }
 
-fn cells(plan: &Plan) {
+fn check_cells(plan: &Plan) {
     let Ok(grid) = plan.cells() else { return };
     assert!(!grid.is_empty(), "a plan without cells");
     for settings in grid.iter().take(CELLS) {
@@ -43,7 +43,7 @@ fn cells(plan: &Plan) {
 }
 
 /// A parsed policy keeps its name, and fits an encoder or gives the reason why not.
-pub(crate) fn policy(data: &[u8]) {
+pub(crate) fn fuzz_policy(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(policy) = Policy::parse(text) else { return };
     assert_eq!(policy.as_str(), text);
@@ -57,7 +57,7 @@ pub(crate) fn policy(data: &[u8]) {
 }
 
 /// Published figures that are read can be stored, and their settings laid over the defaults.
-pub(crate) fn reference(data: &[u8]) {
+pub(crate) fn fuzz_reference(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(reference) = Reference::parse(text, "study.toml") else { return };
     reference.as_settings().expect("its settings were checked");

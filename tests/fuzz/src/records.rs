@@ -18,7 +18,7 @@ static SWEEP: LazyLock<Sweep> =
 static RECORD: LazyLock<Record> =
     LazyLock::new(|| serde_json::from_str(include_str!("../corpus/record/good.json")).expect("a record"));
 
-fn folder(name: &str, file: &str, data: &[u8]) -> std::path::PathBuf {
+fn write_in_folder(name: &str, file: &str, data: &[u8]) -> std::path::PathBuf {
     let folder = FOLDER.path().join(name);
     fs::create_dir_all(&folder).expect("a temporary folder");
     fs::write(folder.join(file), data).expect("a temporary file");
@@ -26,7 +26,7 @@ fn folder(name: &str, file: &str, data: &[u8]) -> std::path::PathBuf {
 }
 
 /// All files of a report and its table can be made.
-fn report(sweep: &Sweep, records: &[Record], predictions: Option<&str>) {
+fn make_report(sweep: &Sweep, records: &[Record], predictions: Option<&str>) {
     let report = Report::new(sweep, records, &[], Some(&mut |_, _| predictions.map(Into::into)));
     if report.files().is_ok() {
         let _ = report.terminal_table(80);
@@ -34,7 +34,7 @@ fn report(sweep: &Sweep, records: &[Record], predictions: Option<&str>) {
 }
 
 /// A line of `metrics.jsonl`: an event that is read can be written and read again.
-pub(crate) fn event(data: &[u8]) {
+pub(crate) fn fuzz_event(data: &[u8]) {
     let Ok(line) = std::str::from_utf8(data) else { return };
     let Some(event) = Event::read_line(line) else { return };
     let text = serde_json::to_string(&event).expect("an event is JSON");
@@ -42,11 +42,11 @@ pub(crate) fn event(data: &[u8]) {
 }
 
 /// `record.json`: a record that is read can be reported and written again.
-pub(crate) fn record(data: &[u8]) {
-    let cell = folder("record", "record.json", data);
+pub(crate) fn fuzz_record(data: &[u8]) {
+    let cell = write_in_folder("record", "record.json", data);
     let Ok(Some(record)) = read_record(&cell) else { return };
     let sweep = Sweep { cells: vec![record.cell.clone()], ..SWEEP.clone() };
-    report(&sweep, std::slice::from_ref(&record), None);
+    make_report(&sweep, std::slice::from_ref(&record), None);
     let text = serde_json::to_string_pretty(&record).expect("a record is JSON");
     fs::write(cell.join("record.json"), seal_json(&text)).expect("a temporary file");
     let again = read_record(&cell).expect("what was written is read").expect("it is there");
@@ -54,20 +54,20 @@ pub(crate) fn record(data: &[u8]) {
 }
 
 /// `sweep.json`: a parsed sweep can be reported, without records and with its cell's record.
-pub(crate) fn sweep(data: &[u8]) {
-    let folder = folder("sweep", "sweep.json", data);
+pub(crate) fn fuzz_sweep(data: &[u8]) {
+    let folder = write_in_folder("sweep", "sweep.json", data);
     let Ok(sweep) = Sweep::read(&folder) else { return };
-    report(&sweep, &[], None);
+    make_report(&sweep, &[], None);
     for cell in sweep.cells.iter().take(2) {
         assert!(Sweep::cell_folder(&folder, cell).starts_with(&folder));
     }
     if let Some(cell) = sweep.cells.first() {
-        report(&sweep, &[Record { cell: cell.clone(), ..RECORD.clone() }], None);
+        make_report(&sweep, &[Record { cell: cell.clone(), ..RECORD.clone() }], None);
     }
 }
 
 /// `dev.tsv`: predictions that fit their record, as far as counts and checksum go.
-pub(crate) fn predictions(data: &[u8]) {
+pub(crate) fn fuzz_predictions(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut record = RECORD.clone();
     let columns = |line: &str| line.split('\t').map(String::from).collect::<Vec<_>>();
@@ -83,12 +83,12 @@ pub(crate) fn predictions(data: &[u8]) {
             }
         }
     }
-    report(&SWEEP, &[record], Some(text));
+    make_report(&SWEEP, &[record], Some(text));
 }
 
 /// `frostline.json` of a saved model.
-pub(crate) fn notes(data: &[u8]) {
-    let folder = folder("notes", SavedModel::FILE, data);
+pub(crate) fn fuzz_notes(data: &[u8]) {
+    let folder = write_in_folder("notes", SavedModel::FILE, data);
     let Ok(Some(saved)) = SavedModel::read(Path::new(&folder)) else { return };
     fs::write(folder.join(SavedModel::FILE), saved.text()).expect("a temporary file");
     assert_eq!(SavedModel::read(&folder).expect("what was written is read"), Some(saved));

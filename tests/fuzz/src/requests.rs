@@ -24,7 +24,7 @@ static SERVERS: LazyLock<[Exchange; 2]> = LazyLock::new(|| {
 
 /// The bytes of a connection: every answer is HTTP, a request without a known host name or without the token
 /// gets no content, and no other file is sent.
-pub(crate) fn http(data: &[u8]) {
+pub(crate) fn fuzz_http(data: &[u8]) {
     let sent = String::from_utf8_lossy(data);
     for (server, token) in SERVERS.iter().zip([None, Some(TOKEN)]) {
         let answer = server.send(data);

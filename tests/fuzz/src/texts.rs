@@ -13,14 +13,14 @@ const CHECKS: [Checks; 2] =
 
 /// Lenient reading returns every byte; strict reading finds the first fault of each sentence; a stream yields the same
 /// sentences; a sentence that is written back, with or without edits, keeps its other bytes.
-pub(crate) fn conllu(data: &[u8]) {
+pub(crate) fn fuzz_conllu(data: &[u8]) {
     for checks in CHECKS {
         let sentences: Vec<Sentence<'_>> = read_lenient(data, checks).collect();
         let raw: Vec<u8> = sentences.iter().flat_map(|sentence| sentence.raw().iter().copied()).collect();
         assert_eq!(raw, data, "lenient reading lost bytes");
         let mut stats = Stats::default();
         for sentence in &sentences {
-            values(sentence);
+            read_values(sentence);
             written_back(sentence);
             stats.add(sentence);
             let kept = sentence.detach();
@@ -46,7 +46,7 @@ pub(crate) fn conllu(data: &[u8]) {
 
 /// Running text becomes rows that pass the checks of level 1 and give the text back, however it is split and in parts of
 /// any size.
-pub(crate) fn text(data: &[u8]) {
+pub(crate) fn fuzz_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let is_gap = |c: char| c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}');
     let gaps = |line: &str| line.split(is_gap).filter(|run| !run.is_empty()).collect::<Vec<_>>().join(" ");
@@ -62,7 +62,7 @@ pub(crate) fn text(data: &[u8]) {
                     out
                 };
                 let whole = written(usize::MAX / 2, 0);
-                assert_eq!(spelled(&whole), gaps(line));
+                assert_eq!(text_of_rows(&whole), gaps(line));
                 assert!(written(2, 3) == whole, "the parts of a sentence are not the whole");
             }
         }
@@ -70,7 +70,7 @@ pub(crate) fn text(data: &[u8]) {
 }
 
 /// Returns the text of rows. It panics if `check` would reject them.
-fn spelled(conllu: &[u8]) -> String {
+fn text_of_rows(conllu: &[u8]) -> String {
     let mut text = String::new();
     for sentence in read_lenient(conllu, Checks::default()) {
         assert_eq!(sentence.faults().first(), None);
@@ -88,7 +88,7 @@ fn spelled(conllu: &[u8]) -> String {
 }
 
 /// The scanner accepts the same lines as the grammar, with the same columns; the order of rows is ignored.
-pub(crate) fn row(data: &[u8]) {
+pub(crate) fn fuzz_row(data: &[u8]) {
     let line = data.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let Ok(line) = std::str::from_utf8(line) else { return };
     let text = format!("{line}\n\n");
@@ -109,7 +109,7 @@ pub(crate) fn row(data: &[u8]) {
 }
 
 /// Reads every value of every row.
-fn values(sentence: &Sentence<'_>) {
+fn read_values(sentence: &Sentence<'_>) {
     let _ = (sentence.sent_id(), sentence.text());
     for row in sentence.rows() {
         let _ = (row.upos_tag(), row.governor(), row.feature("Number"), row.id());
@@ -126,7 +126,7 @@ fn written_back(sentence: &Sentence<'_>) {
 }
 
 /// Reads every sentence or its fault; entities are inside their sentence.
-pub(crate) fn iob2(data: &[u8]) {
+pub(crate) fn fuzz_iob2(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for sentence in parse_iob2(text) {
         match sentence {
@@ -142,7 +142,7 @@ pub(crate) fn iob2(data: &[u8]) {
 }
 
 /// Every sentence or its fault; words have no white space.
-pub(crate) fn labelled(data: &[u8]) {
+pub(crate) fn fuzz_labelled(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for sentence in parse_labelled(text) {
         match sentence {

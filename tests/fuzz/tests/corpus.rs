@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use frostline_fuzz::{Meter, TARGETS, allowed, measure};
+use frostline_fuzz::{Meter, TARGETS, allowed_bytes, measure_peak};
 
 #[global_allocator]
 static METER: Meter = Meter;
@@ -15,7 +15,7 @@ static METER: Meter = Meter;
 /// Seconds.
 const LONGEST_S: f64 = 10.0;
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+fn list_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
     files.sort();
@@ -26,15 +26,15 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn the_corpus_and_past_failures_pass() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for target in TARGETS {
-        let corpus = files(&root.join("corpus").join(target.name));
+        let corpus = list_files(&root.join("corpus").join(target.name));
         assert!(!corpus.is_empty(), "the target `{}` has no corpus", target.name);
-        for path in corpus.into_iter().chain(files(&root.join("regressions").join(target.name))) {
+        for path in corpus.into_iter().chain(list_files(&root.join("regressions").join(target.name))) {
             eprintln!("{}", path.strip_prefix(root).unwrap_or(&path).display());
             let data = fs::read(&path).expect("a file of the repository");
             // Values that are made once do not count.
             (target.run)(&data);
             let started = Instant::now();
-            measure(allowed(data.len()), || (target.run)(&data));
+            measure_peak(allowed_bytes(data.len()), || (target.run)(&data));
             let elapsed_s = started.elapsed().as_secs_f64();
             assert!(elapsed_s < LONGEST_S, "{}: {elapsed_s} s", path.display());
         }

@@ -6,12 +6,12 @@ use std::ffi::{c_char, c_int};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use frostline_fuzz::{Meter, TARGETS, Target, allowed, measure, mutate};
+use frostline_fuzz::{InputTarget, Meter, TARGETS, allowed_bytes, measure_peak, mutate};
 
 #[global_allocator]
 static METER: Meter = Meter;
 
-static TARGET: LazyLock<&Target> = LazyLock::new(|| {
+static TARGET: LazyLock<&InputTarget> = LazyLock::new(|| {
     let name = std::env::var("FROSTLINE_FUZZ_TARGET").unwrap_or_default();
     TARGETS.iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no target {name:?}"))
 });
@@ -23,7 +23,7 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(no_mangle)]
 extern "C" fn LLVMFuzzerInitialize(_: *const c_int, _: *const *const *const c_char) -> c_int {
     if std::env::var_os("FROSTLINE_FUZZ_TARGET").is_none_or(|name| name.is_empty()) {
-        for Target { name, longest, .. } in TARGETS {
+        for InputTarget { name, longest, .. } in TARGETS {
             println!("{name} {longest}");
         }
         std::process::exit(0);
@@ -43,7 +43,7 @@ extern "C" fn LLVMFuzzerInitialize(_: *const c_int, _: *const *const *const c_ch
 #[unsafe(no_mangle)]
 fn rust_fuzzer_test_input(input: &[u8]) -> i32 {
     // A panic that the target does not catch reaches libFuzzer, which ends the process and keeps the input.
-    let peak = measure(allowed(input.len()), || (TARGET.run)(input));
+    let peak = measure_peak(allowed_bytes(input.len()), || (TARGET.run)(input));
     PEAK.fetch_max(peak, Relaxed);
     0
 }

@@ -12,11 +12,11 @@ use crate::workspace;
 /// The folder of the book's pages, from the workspace's root.
 const DOCS: &str = "docs/";
 
-/// Where chapters of other files are, from the book's root.
+/// The folder of other files' chapters, from the book's root.
 const OTHERS: &str = "repository/";
 
 /// Adds a chapter for each file that is linked to, directly or by another such file, and changes the links.
-pub(super) fn add(book: &mut Value) -> anyhow::Result<()> {
+pub(super) fn add_linked_chapters(book: &mut Value) -> anyhow::Result<()> {
     let mut linked = Linked::default();
     let items = book.get_mut("items").and_then(Value::as_array_mut);
     let items = items.context("mdBook's book has no `items`; Frostline's docs need mdBook 0.5")?;
@@ -25,7 +25,7 @@ pub(super) fn add(book: &mut Value) -> anyhow::Result<()> {
     }
     let mut chapters = BTreeMap::new();
     while let Some(place) = linked.next(&chapters) {
-        let chapter = linked.chapter(&place)?;
+        let chapter = linked.file_chapter(&place)?;
         chapters.insert(place, chapter);
     }
     let sub_items: Vec<Value> = chapters.into_values().collect();
@@ -48,7 +48,7 @@ fn visit(item: &mut Value, linked: &mut Linked) -> anyhow::Result<()> {
     if let Some(source) = chapter["source_path"].as_str() {
         let place = format!("{DOCS}{source}");
         let text = chapter["content"].as_str().context("a chapter has no `content`")?;
-        chapter["content"] = linked.changed(&place, text)?.into();
+        chapter["content"] = linked.rewrite_links(&place, text)?.into();
     }
     for item in chapter["sub_items"].as_array_mut().into_iter().flatten() {
         visit(item, linked)?;
@@ -69,15 +69,15 @@ impl Linked {
     }
 
     /// The text of a file with links that lead to the book's chapters.
-    fn changed(&mut self, from: &str, text: &str) -> anyhow::Result<String> {
-        let page = page(from);
+    fn rewrite_links(&mut self, from: &str, text: &str) -> anyhow::Result<String> {
+        let page = book_page(from);
         let mut lost = None;
         let changed = markdown::with_links(text, |line, target| {
             let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
             if file.is_empty() {
                 return None;
             }
-            let Some(place) = resolve(from, file).map(whole) else {
+            let Some(place) = resolve_link(from, file).map(readme_of_folder) else {
                 lost = Some(format!("{from}:{line}: the link {target} leads out of the project"));
                 return None;
             };
@@ -87,20 +87,20 @@ impl Linked {
             // A line of a source file has no anchor in its chapter.
             let anchor =
                 if anchor.is_empty() || !place.ends_with(".md") { "" } else { &format!("#{anchor}") };
-            Some(format!("{}{anchor}", relative(&page, &self::page(&place))))
+            Some(format!("{}{anchor}", relative_link(&page, &self::book_page(&place))))
         });
         lost.map_or(Ok(changed), |lost| bail!(lost))
     }
 
     /// The chapter of one file, or of a folder without a README.
-    fn chapter(&mut self, place: &str) -> anyhow::Result<Value> {
-        let path = workspace::root().join(place);
+    fn file_chapter(&mut self, place: &str) -> anyhow::Result<Value> {
+        let path = workspace::workspace_root().join(place);
         let text = if path.is_dir() {
-            listing(place, &path)?
+            list_folder(place, &path)?
         } else {
             let text = std::fs::read_to_string(&path).with_context(|| place.to_string())?;
             if place.ends_with(".md") {
-                self.changed(place, &text)?
+                self.rewrite_links(place, &text)?
             } else {
                 let kind = path.extension().unwrap_or_default().to_string_lossy();
                 format!("# `{place}`\n\n~~~~{kind}\n{}\n~~~~\n", text.trim_end())
@@ -108,7 +108,7 @@ impl Linked {
         };
         // A crate is called by its folder.
         let name = place.strip_suffix("/README.md").unwrap_or(place);
-        Ok(chapter(name, text, &page(place), Vec::new()))
+        Ok(chapter(name, text, &book_page(place), Vec::new()))
     }
 }
 
@@ -120,13 +120,13 @@ fn chapter(name: &str, content: String, path: &str, sub_items: Vec<Value>) -> Va
 }
 
 /// The README of a folder that has one, instead of the folder.
-fn whole(place: String) -> String {
+fn readme_of_folder(place: String) -> String {
     let readme = if place.is_empty() { "README.md".into() } else { format!("{place}/README.md") };
-    if workspace::root().join(&readme).is_file() { readme } else { place }
+    if workspace::workspace_root().join(&readme).is_file() { readme } else { place }
 }
 
-/// The names in a folder.
-fn listing(place: &str, path: &Path) -> anyhow::Result<String> {
+/// Lists the names in a folder.
+fn list_folder(place: &str, path: &Path) -> anyhow::Result<String> {
     let entries = std::fs::read_dir(path).with_context(|| place.to_string())?;
     let mut names: Vec<String> = entries
         .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
@@ -136,8 +136,8 @@ fn listing(place: &str, path: &Path) -> anyhow::Result<String> {
     Ok(format!("# `{place}`\n\nA folder with these files:\n\n{}\n", lines.join("\n")))
 }
 
-/// Where a file of the project is in the book. mdBook makes `index.html` of a README.
-fn page(place: &str) -> String {
+/// Returns the place of one of the project's files in the book. mdBook makes `index.html` of a README.
+fn book_page(place: &str) -> String {
     if let Some(inside) = place.strip_prefix(DOCS) {
         return match inside.strip_suffix("README.md") {
             Some(folder) => format!("{folder}index.md"),
@@ -151,7 +151,7 @@ fn page(place: &str) -> String {
 }
 
 /// A link's target as a path from the root; nothing if it leads out of the project.
-fn resolve(from: &str, link: &str) -> Option<String> {
+fn resolve_link(from: &str, link: &str) -> Option<String> {
     let mut path: PathBuf = Path::new(from).parent()?.to_path_buf();
     for part in Path::new(link).components() {
         match part {
@@ -164,8 +164,8 @@ fn resolve(from: &str, link: &str) -> Option<String> {
     Some(path.to_string_lossy().replace('\\', "/"))
 }
 
-/// The link from one page to another.
-fn relative(from: &str, to: &str) -> String {
+/// Returns the link from one page to another.
+fn relative_link(from: &str, to: &str) -> String {
     let folder: Vec<&str> = from.split('/').rev().skip(1).collect::<Vec<_>>().into_iter().rev().collect();
     let parts: Vec<&str> = to.split('/').collect();
     let same = folder.iter().zip(&parts[..parts.len() - 1]).take_while(|(a, b)| a == b).count();
@@ -188,17 +188,17 @@ mod tests {
             ("crates/frostline/README.md", "repository/crates/frostline.md"),
             ("configs/demo.toml", "repository/configs/demo.toml.md"),
         ] {
-            assert_eq!(page(place), there, "{place}");
+            assert_eq!(book_page(place), there, "{place}");
         }
     }
 
     #[test]
     fn a_link_goes_up_as_far_as_it_must() {
-        assert_eq!(relative("guide.md", "policies.md"), "policies.md");
-        assert_eq!(relative("study/index.md", "guide.md"), "../guide.md");
-        assert_eq!(relative("study/a/report.md", "study/a/data.md"), "data.md");
+        assert_eq!(relative_link("guide.md", "policies.md"), "policies.md");
+        assert_eq!(relative_link("study/index.md", "guide.md"), "../guide.md");
+        assert_eq!(relative_link("study/a/report.md", "study/a/data.md"), "data.md");
         assert_eq!(
-            relative("repository/crates/x.md", "repository/configs/d.toml.md"),
+            relative_link("repository/crates/x.md", "repository/configs/d.toml.md"),
             "../configs/d.toml.md"
         );
     }
@@ -210,11 +210,11 @@ mod tests {
             "path": "a.md", "source_path": "a.md", "sub_items": [],
         } });
         let mut book = json!({ "items": [page] });
-        let error = add(&mut book).expect_err("no such file").to_string();
+        let error = add_linked_chapters(&mut book).expect_err("no such file").to_string();
         assert!(error.contains("xtask/nowhere.md"), "{error}");
         book["items"][0]["Chapter"]["content"] = "[d](../configs/demo.toml#L3) [s](study) [i](#here)".into();
         book["items"].as_array_mut().expect("items").truncate(1);
-        add(&mut book).expect("a book");
+        add_linked_chapters(&mut book).expect("a book");
         let text = &book["items"][0]["Chapter"]["content"];
         assert_eq!(text, "[d](repository/configs/demo.toml.md) [s](study/index.md) [i](#here)");
         let added = &book["items"][2]["Chapter"]["sub_items"];

@@ -11,20 +11,20 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use super::call::{Call, call};
+use super::call::{CargoCall, cargo_call};
 use super::venv::on_path;
 use crate::workspace;
 
-/// The compiler with a standard library for Arm: that of the distribution, not of rustup.
+/// The compiler with a standard library for Arm: the distribution's, not rustup's.
 const COMPILER: &str = "/usr/bin/rustc";
 const LINKER: &str = "aarch64-linux-gnu-gcc";
 const EMULATOR: &str = "qemu-aarch64";
 const TARGET: &str = "aarch64-unknown-linux-gnu";
-/// Where the build lies, from the workspace's root.
+/// The folder of the build, from the workspace's root.
 const FOLDER: &str = "target/aarch64";
 
-/// What this machine lacks for the step, if anything.
-pub(super) fn lacking() -> Option<&'static str> {
+/// Returns what this machine lacks for the step, if anything.
+pub(super) fn missing_tool() -> Option<&'static str> {
     let library = Path::new("/usr/lib/rustlib").join(TARGET);
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64"))) {
         Some("it needs Linux on x86-64")
@@ -38,7 +38,7 @@ pub(super) fn lacking() -> Option<&'static str> {
         Some("QEMU is not here; Debian's package is `qemu-user`")
     } else if !Path::new("/lib/ld-linux-aarch64.so.1").is_file() {
         Some("the libraries for Arm are not here; Debian's package is `libc6:arm64`")
-    } else if !links() {
+    } else if !linker_works() {
         Some("the C library's start files for Arm are not here; Debian's package is `libc6-dev-arm64-cross`")
     } else {
         None
@@ -47,7 +47,7 @@ pub(super) fn lacking() -> Option<&'static str> {
 
 /// Whether the linker finds what every program begins with: the C library's files for development are a package of their own,
 /// which the linker's package only recommends.
-fn links() -> bool {
+fn linker_works() -> bool {
     Command::new(LINKER)
         .arg("-print-file-name=Scrt1.o")
         .output()
@@ -55,7 +55,7 @@ fn links() -> bool {
 }
 
 /// The calls that build for Arm, of which the first runs the kernels' tests.
-pub(super) fn builds() -> Vec<Call> {
+pub(super) fn build_calls() -> Vec<CargoCall> {
     let common = "--profile quick --config profile.quick.package.frostline-kernels.opt-level=3 \
                   --config profile.quick.package.frostline-random.opt-level=3 --no-default-features --features flex";
     let place = format!("--target {TARGET} --target-dir {FOLDER}");
@@ -64,29 +64,29 @@ pub(super) fn builds() -> Vec<Call> {
         format!("build -p frostline {common} {place}"),
     ]
     .map(|words| {
-        call(&words)
-            .with("RUSTC", COMPILER)
-            .with("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
-            .with("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", EMULATOR)
+        cargo_call(&words)
+            .with_variable("RUSTC", COMPILER)
+            .with_variable("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
+            .with_variable("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", EMULATOR)
             // The crate gemm has instructions for half floats in functions that only an optimised build puts where they are
             // allowed. Nothing of ours computes in them.
-            .with("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-Ctarget-feature=+fp16")
+            .with_variable("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-Ctarget-feature=+fp16")
     })
     .into()
 }
 
-/// All calls of the step: those of [`builds`], and the sweeps of a program that starts the built one in the emulator. That one
-/// is written to `scratch`. Or what this machine lacks.
-pub(super) fn calls(scratch: &Path) -> anyhow::Result<Result<Vec<Call>, String>> {
-    if let Some(reason) = lacking() {
+/// Returns all calls of the step: the calls of [`build_calls`], and the sweeps of a program that starts the built one
+/// in the emulator. That one is written to `scratch`. Or what this machine lacks.
+pub(super) fn all_calls(scratch: &Path) -> anyhow::Result<Result<Vec<CargoCall>, String>> {
+    if let Some(reason) = missing_tool() {
         return Ok(Err(reason.into()));
     }
     let program = scratch.join("frostline-aarch64");
-    let built = workspace::root().join(FOLDER).join(TARGET).join("quick/frostline");
+    let built = workspace::workspace_root().join(FOLDER).join(TARGET).join("quick/frostline");
     write_program(&program, &format!("#!/bin/sh\nexec {EMULATOR} '{}' \"$@\"\n", built.display()))?;
-    let sweeps =
-        call("test --workspace --test real bits::").with("FROSTLINE_PROGRAM", program.display().to_string());
-    Ok(Ok([builds(), vec![sweeps]].concat()))
+    let sweeps = cargo_call("test --workspace --test real bits::")
+        .with_variable("FROSTLINE_PROGRAM", program.display().to_string());
+    Ok(Ok([build_calls(), vec![sweeps]].concat()))
 }
 
 fn write_program(path: &Path, text: &str) -> anyhow::Result<()> {

@@ -9,25 +9,25 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use super::call::Call;
-use frostline_bench::Limit;
+use super::call::CargoCall;
+use frostline_bench::TimeLimit;
 use frostline_sweep::say;
-use frostline_sweep::units::clock;
+use frostline_sweep::units::format_clock;
 
 /// What a build is started by, so that it takes only what others leave.
 const LAST: [&str; 3] = ["nice", "-n", "19"];
 
 /// The builds of one run, one after the other on a thread of their own. Dropping it ends what is still running.
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(super) struct BuildAhead {
     waiting: Vec<(&'static str, Receiver<bool>)>,
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Ahead {
+impl BuildAhead {
     /// Starts to build what these steps call.
-    pub fn start(steps: Vec<(&'static str, Vec<Call>)>) -> Self {
+    pub fn start_builds(steps: Vec<(&'static str, Vec<CargoCall>)>) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let (mut waiting, mut jobs) = (Vec::new(), Vec::new());
         for (step, calls) in steps {
@@ -46,17 +46,17 @@ impl Ahead {
     }
 
     /// Returns once this step's build has ended, with whether it succeeded; at once for a step without one.
-    pub fn wait(&mut self, step: &str) -> Option<bool> {
+    pub fn wait_for_step(&mut self, step: &str) -> Option<bool> {
         let place = self.waiting.iter().position(|(name, _)| *name == step)?;
         let (_, done) = self.waiting.swap_remove(place);
         let started = Instant::now();
         let succeeded = done.recv().ok();
-        say!("\n== {step}: waited {} for its build", clock(started.elapsed().as_secs_f64()));
+        say!("\n== {step}: waited {} for its build", format_clock(started.elapsed().as_secs_f64()));
         succeeded
     }
 }
 
-impl Drop for Ahead {
+impl Drop for BuildAhead {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
@@ -66,26 +66,26 @@ impl Drop for Ahead {
 }
 
 /// Builds what a call runs, unless or until the run has ended.
-fn is_built(call: &Call, ended: &AtomicBool) -> bool {
+fn is_built(call: &CargoCall, ended: &AtomicBool) -> bool {
     let has_ended = || ended.load(Ordering::SeqCst);
-    let output = Limit::default().output_until(&mut call.build().command(&LAST), has_ended);
+    let output = TimeLimit::default().output_until(&mut call.build_only().to_command(&LAST), has_ended);
     output.is_ok_and(|output| output.is_some_and(|output| output.status.success()))
 }
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::super::call::call;
+    use super::super::call::cargo_call;
     use super::*;
 
     #[test]
     fn a_step_waits_for_its_own_build_and_the_first_error_is_the_last_call() {
         let builds = vec![
-            ("first", vec![call("--version")]),
-            ("second", vec![call("no-such-command"), call("--version")]),
+            ("first", vec![cargo_call("--version")]),
+            ("second", vec![cargo_call("no-such-command"), cargo_call("--version")]),
         ];
-        let mut ahead = Ahead::start(builds);
-        assert_eq!(ahead.wait("second"), Some(false));
-        assert_eq!(ahead.wait("first"), Some(true));
-        assert_eq!(ahead.wait("a step without one"), None);
+        let mut ahead = BuildAhead::start_builds(builds);
+        assert_eq!(ahead.wait_for_step("second"), Some(false));
+        assert_eq!(ahead.wait_for_step("first"), Some(true));
+        assert_eq!(ahead.wait_for_step("a step without one"), None);
     }
 }

@@ -9,10 +9,10 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use super::outcome::Outcome;
+use super::outcome::StepOutcome;
 use super::skips::Skip;
-use super::venv::{environment, on_path, quiet, succeeds};
-use crate::workspace::{self, built};
+use super::venv::{on_path, prepare_environment, run_in_root, run_quietly};
+use crate::workspace::{self, built_file};
 use frostline_sweep::say;
 
 /// The script with what it needs, from the workspace's root.
@@ -21,36 +21,36 @@ const FOLDER: &str = "tests/browser";
 /// Names a Chromium; without it the search path is asked.
 const CHROMIUM: &str = "FROSTLINE_CHROMIUM";
 
-/// What the program is called where it is installed; `check.py` has the same list.
+/// Names of the installed program; `check.py` has the same list.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// Writes the page of a made-up sweep and checks it, and one of a thousand cells, of which it says how soon it opens.
-pub(super) fn run(step: &str, skips: &mut Vec<Skip>) -> anyhow::Result<Outcome> {
+/// Writes and checks the page of a made-up sweep, and a page of a thousand cells, and prints how soon that one opens.
+pub(super) fn check_pages(step: &str, skips: &mut Vec<Skip>) -> anyhow::Result<StepOutcome> {
     say!("\n== {step}: the report's page in Chromium");
     if !has_chromium() {
-        return Ok(Outcome::skipped("there is no Chromium; Debian's package is `chromium`"));
+        return Ok(StepOutcome::skip_here("there is no Chromium; Debian's package is `chromium`"));
     }
-    let place = workspace::root().join("target/browser");
-    let source = workspace::root().join(FOLDER);
+    let place = workspace::workspace_root().join("target/browser");
+    let source = workspace::workspace_root().join(FOLDER);
     fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
-    let python = match environment("tests/browser/requirements.txt")? {
+    let python = match prepare_environment("tests/browser/requirements.txt")? {
         Ok(python) => python,
-        Err(reason) => return Ok(Outcome::skipped(reason)),
+        Err(reason) => return Ok(StepOutcome::skip_here(reason)),
     };
     // The build of the step `test`, which makes examples too.
-    if !succeeds(&mut workspace::cargo("test --quiet --workspace --no-run"))? {
-        return Ok(Outcome::Failed);
+    if !run_in_root(&mut workspace::cargo_command("test --quiet --workspace --no-run"))? {
+        return Ok(StepOutcome::Failed);
     }
     let (page, large) = (place.join("page"), place.join("large"));
     for (folder, cells) in [(&page, "30"), (&large, "1000")] {
-        let mut example = Command::new(built(&format!("examples/page{}", std::env::consts::EXE_SUFFIX)));
-        if !succeeds(example.arg(folder).arg(cells))? {
-            return Ok(Outcome::Failed);
+        let mut example = Command::new(built_file(&format!("examples/page{}", std::env::consts::EXE_SUFFIX)));
+        if !run_in_root(example.arg(folder).arg(cells))? {
+            return Ok(StepOutcome::Failed);
         }
     }
     let mut check = Command::new(&python);
     check.arg(source.join("check.py")).arg(&page);
-    match axe(&place, &source) {
+    match axe_script(&place, &source) {
         Some(axe) => {
             check.arg("--axe").arg(axe);
         }
@@ -62,7 +62,7 @@ pub(super) fn run(step: &str, skips: &mut Vec<Skip>) -> anyhow::Result<Outcome> 
     }
     let mut times = Command::new(&python);
     times.arg(source.join("check.py")).arg(&large).arg("--times");
-    Ok(Outcome::of(succeeds(&mut check)? && succeeds(&mut times)?))
+    Ok(StepOutcome::from_passed(run_in_root(&mut check)? && run_in_root(&mut times)?))
 }
 
 fn has_chromium() -> bool {
@@ -70,13 +70,13 @@ fn has_chromium() -> bool {
     named.is_some_and(|path| path.is_file()) || NAMES.iter().any(|name| on_path(name))
 }
 
-/// The script of axe-core, with the hash that the lock file names; nothing where npm cannot install it.
-fn axe(place: &Path, source: &Path) -> Option<PathBuf> {
+/// Returns the script of axe-core, with the hash that the lock file names; `None` if npm cannot install it.
+fn axe_script(place: &Path, source: &Path) -> Option<PathBuf> {
     let folder = place.join("npm");
     fs::create_dir_all(&folder).ok()?;
     for name in ["package.json", "package-lock.json"] {
         fs::copy(source.join(name), folder.join(name)).ok()?;
     }
-    let installed = quiet("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], &folder);
+    let installed = run_quietly("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], &folder);
     Some(folder.join("node_modules/axe-core/axe.min.js")).filter(|script| installed && script.is_file())
 }

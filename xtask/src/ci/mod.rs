@@ -27,28 +27,28 @@ use anyhow::{Context as _, anyhow};
 use crate::args::CiArgs;
 use crate::workspace;
 use frostline_sweep::Ending;
-use frostline_sweep::fault::{Blame as _, Result};
+use frostline_sweep::fault::{Blame as _, CommandResult};
 use frostline_sweep::say;
-use frostline_sweep::units::{clock, counted};
+use frostline_sweep::units::{count_noun, format_clock};
 
-use ahead::Ahead;
-use call::Call;
-use outcome::Outcome;
+use ahead::BuildAhead;
+use call::CargoCall;
+use outcome::StepOutcome;
 use skips::Skip;
-use steps::{Step, Work};
+use steps::{CiStep, StepWork};
 
 /// With this step the builds of later ones begin: those before it are short builds that need all cores.
 const FIRST_LONG: &str = "test";
 
 /// One line of the closing table.
-struct Row {
+struct StepRow {
     step: &'static str,
-    outcome: Outcome,
+    outcome: StepOutcome,
     elapsed_s: f64,
 }
 
 /// The data that the steps of one run share.
-struct Session {
+struct CiSession {
     /// A folder for sweeps and for the files of skips; removed at the end.
     scratch: PathBuf,
     /// The folder of data that are not in the repository, if there is one.
@@ -59,36 +59,36 @@ struct Session {
 }
 
 /// Runs all steps, or the requested ones, and shows the result and time of each.
-pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
+pub(crate) fn run_ci(args: &CiArgs) -> CommandResult<Ending> {
     let scratch = std::env::temp_dir().join(format!("frostline-ci-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch).environment()?;
-    let steps = chosen(steps::steps(&scratch), &args.only)?;
-    let makes_python = steps.iter().any(|step| matches!(step.work, Work::Python));
+    std::fs::create_dir_all(&scratch).blame_environment()?;
+    let steps = choose_steps(steps::all_steps(&scratch), &args.only)?;
+    let makes_python = steps.iter().any(|step| matches!(step.work, StepWork::Python));
     // Downloads take their time while the first steps compile.
-    let mut making = makes_python.then(|| std::thread::spawn(python::prepare));
-    let python = if makes_python { None } else { python::kept() };
-    let mut session = Session { scratch, shared: shared(), python, skips: Vec::new() };
-    let mut rows: Vec<Row> = Vec::new();
-    let mut ahead = Ahead::default();
+    let mut making = makes_python.then(|| std::thread::spawn(python::prepare_interpreter));
+    let python = if makes_python { None } else { python::kept_interpreter() };
+    let mut session = CiSession { scratch, shared: shared_folder(), python, skips: Vec::new() };
+    let mut rows: Vec<StepRow> = Vec::new();
+    let mut ahead = BuildAhead::default();
     for step in &steps {
         if step.name == FIRST_LONG {
-            let builds = steps.iter().filter_map(|step| Some((step.name, step.separate()?))).collect();
-            ahead = Ahead::start(builds);
+            let builds = steps.iter().filter_map(|step| Some((step.name, step.separate_calls()?))).collect();
+            ahead = BuildAhead::start_builds(builds);
         }
-        ahead.wait(step.name);
+        ahead.wait_for_step(step.name);
         let started = Instant::now();
         let outcome = match &step.work {
-            Work::Cargo(calls) => session.call(step.name, calls).environment()?,
-            Work::Python => session.take_python(step.name, making.take()),
-            Work::Prepared(prepare) => match prepare(&session.scratch).environment()? {
-                Ok(calls) => session.call(step.name, &calls).environment()?,
-                Err(reason) => Outcome::skipped(reason),
+            StepWork::Cargo(calls) => session.run_calls(step.name, calls).blame_environment()?,
+            StepWork::Python => session.take_python(step.name, making.take()),
+            StepWork::Prepared(prepare) => match prepare(&session.scratch).blame_environment()? {
+                Ok(calls) => session.run_calls(step.name, &calls).blame_environment()?,
+                Err(reason) => StepOutcome::skip_here(reason),
             },
-            Work::Check(check) => check(&mut session, step.name).environment()?,
-            Work::Skip(reason) => Outcome::Skipped((*reason).into()),
+            StepWork::Check(check) => check(&mut session, step.name).blame_environment()?,
+            StepWork::Skip(reason) => StepOutcome::Skipped((*reason).into()),
         };
-        let failed = outcome == Outcome::Failed;
-        rows.push(Row { step: step.name, outcome, elapsed_s: started.elapsed().as_secs_f64() });
+        let failed = outcome == StepOutcome::Failed;
+        rows.push(StepRow { step: step.name, outcome, elapsed_s: started.elapsed().as_secs_f64() });
         if failed {
             break;
         }
@@ -98,32 +98,32 @@ pub(crate) fn ci(args: &CiArgs) -> Result<Ending> {
         let _ = making.join(); // No pip keeps running after a failed run.
     }
     let _ = std::fs::remove_dir_all(&session.scratch);
-    Ok(session.close(&rows, steps.len()))
+    Ok(session.print_summary(&rows, steps.len()))
 }
 
-/// The requested steps, in their order; all if none is named.
-fn chosen(all: Vec<Step>, only: &[String]) -> Result<Vec<Step>> {
+/// Returns the requested steps, in their order; all if none is named.
+fn choose_steps(all: Vec<CiStep>, only: &[String]) -> CommandResult<Vec<CiStep>> {
     let names: Vec<&str> = all.iter().map(|step| step.name).collect();
     if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
-        return Err(anyhow!("there is no step `{unknown}`; there are: {}", names.join(", "))).plan();
+        return Err(anyhow!("there is no step `{unknown}`; there are: {}", names.join(", "))).blame_plan();
     }
     Ok(all.into_iter().filter(|step| only.is_empty() || only.iter().any(|name| name == step.name)).collect())
 }
 
-/// The folder `FROSTLINE_SHARED` names, else a folder `shared` beside the checkout.
-fn shared() -> Option<PathBuf> {
+/// Returns the folder that `FROSTLINE_SHARED` names, or else a folder `shared` next to the checkout.
+fn shared_folder() -> Option<PathBuf> {
     let named = std::env::var_os(skips::SHARED).filter(|name| !name.is_empty()).map(PathBuf::from);
-    let beside = || workspace::root().parent().map(|parent| parent.join("shared"));
+    let beside = || workspace::workspace_root().parent().map(|parent| parent.join("shared"));
     named.or_else(|| beside().filter(|folder| folder.is_dir()))
 }
 
-impl Session {
+impl CiSession {
     /// Runs a step's calls of cargo one after the other, and collects what was skipped.
-    fn call(&mut self, step: &str, calls: &[Call]) -> anyhow::Result<Outcome> {
+    fn run_calls(&mut self, step: &str, calls: &[CargoCall]) -> anyhow::Result<StepOutcome> {
         let file = self.scratch.join(format!("skips-{step}"));
         for call in calls {
             say!("\n== {step}: cargo {}", call.arguments.join(" "));
-            let mut command = call.command(&[]);
+            let mut command = call.to_command(&[]);
             command.env(skips::FILE, &file);
             if let Some(shared) = &self.shared {
                 command.env(skips::SHARED, shared);
@@ -133,77 +133,77 @@ impl Session {
                 None => command.env_remove(skips::PYTHON),
             };
             let code = command.status().context("cargo cannot be started")?.code();
-            self.skips.extend(skips::read(&file, step)?);
+            self.skips.extend(skips::take_skips(&file, step)?);
             if code != Some(0) {
-                return Ok(Outcome::Failed);
+                return Ok(StepOutcome::Failed);
             }
         }
-        Ok(Outcome::Passed)
+        Ok(StepOutcome::Passed)
     }
 
     /// Waits for the Python that was prepared during the other steps.
-    fn take_python(&mut self, step: &'static str, making: Option<python::Making>) -> Outcome {
+    fn take_python(&mut self, step: &'static str, making: Option<python::Making>) -> StepOutcome {
         say!("\n== {step}: the packages of {}", python::REQUIREMENTS);
         let prepared = making.map(|making| making.join().map_err(|_| anyhow!("its thread panicked")));
         match prepared {
             Some(Ok(Ok(Ok((python, said))))) => {
                 say!("{said}");
                 self.python = Some(python);
-                Outcome::Passed
+                StepOutcome::Passed
             }
-            Some(Ok(Ok(Err(reason)))) => Outcome::skipped(reason),
+            Some(Ok(Ok(Err(reason)))) => StepOutcome::skip_here(reason),
             Some(Ok(Err(error)) | Err(error)) => {
                 say!("error: {error:#}");
-                Outcome::Failed
+                StepOutcome::Failed
             }
-            None => Outcome::Skipped("it was not prepared".into()),
+            None => StepOutcome::Skipped("it was not prepared".into()),
         }
     }
 
     /// Shows skips, the table and the closing line, and returns how the whole run ended.
-    fn close(&self, rows: &[Row], steps: usize) -> Ending {
+    fn print_summary(&self, rows: &[StepRow], steps: usize) -> Ending {
         let excused = skips::Excuses { shared: self.shared.is_some(), python: self.python.is_some() };
-        let shown = skips::distinct(&self.skips);
-        let wrong = shown.iter().filter(|skip| !excused.allow(skip)).count();
-        say!("\n{} in tests and checks", counted(shown.len(), "skip"));
+        let shown = skips::distinct_skips(&self.skips);
+        let wrong = shown.iter().filter(|skip| !excused.is_allowed(skip)).count();
+        say!("\n{} in tests and checks", count_noun(shown.len(), "skip"));
         for skip in &shown {
-            say!("  {:<11} {skip}", if excused.allow(skip) { "allowed" } else { "NOT ALLOWED" });
+            say!("  {:<11} {skip}", if excused.is_allowed(skip) { "allowed" } else { "NOT ALLOWED" });
         }
         say!("");
         for row in rows {
-            say!("{}", row.line());
+            say!("{}", row.table_line());
         }
-        let count = |wanted: fn(&Outcome) -> bool| rows.iter().filter(|row| wanted(&row.outcome)).count();
-        let failed = count(|outcome| *outcome == Outcome::Failed);
-        let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
-        say!("{:<16} {:<8} {:>8}", "all", "", clock(rows.iter().map(|row| row.elapsed_s).sum()));
-        if let Some(row) = rows.iter().find(|row| row.outcome == Outcome::Failed) {
+        let count = |wanted: fn(&StepOutcome) -> bool| rows.iter().filter(|row| wanted(&row.outcome)).count();
+        let failed = count(|outcome| *outcome == StepOutcome::Failed);
+        let skipped = count(|outcome| matches!(outcome, StepOutcome::Skipped(_)));
+        say!("{:<16} {:<8} {:>8}", "all", "", format_clock(rows.iter().map(|row| row.elapsed_s).sum()));
+        if let Some(row) = rows.iter().find(|row| row.outcome == StepOutcome::Failed) {
             say!("error: step `{0}` failed; run it alone with `cargo xtask ci --only {0}`", row.step);
         }
         if rows.len() < steps {
-            say!("{} did not run", counted(steps - rows.len(), "step"));
+            say!("{} did not run", count_noun(steps - rows.len(), "step"));
         }
         if wrong > 0 {
-            say!("error: {} although what it needs is here", counted(wrong, "skip"));
+            say!("error: {} although what it needs is here", count_noun(wrong, "skip"));
         }
-        say!("{}", closing(count(|outcome| *outcome == Outcome::Passed), failed, skipped, wrong));
+        say!("{}", closing_line(count(|outcome| *outcome == StepOutcome::Passed), failed, skipped, wrong));
         if failed + wrong == 0 { Ending::Done } else { Ending::Failed }
     }
 }
 
-/// The last line. Skips that are not allowed count as one more failed step.
-fn closing(passed: usize, failed: usize, skipped: usize, wrong: usize) -> String {
+/// Returns the last line. Skips that are not allowed count as one more failed step.
+fn closing_line(passed: usize, failed: usize, skipped: usize, wrong: usize) -> String {
     format!("steps: {passed} passed, {} failed, {skipped} skipped", failed + usize::from(wrong > 0))
 }
 
-impl Row {
-    fn line(&self) -> String {
+impl StepRow {
+    fn table_line(&self) -> String {
         let (word, why) = match &self.outcome {
-            Outcome::Passed => ("passed", ""),
-            Outcome::Failed => ("FAILED", ""),
-            Outcome::Skipped(why) => ("skipped", why.as_str()),
+            StepOutcome::Passed => ("passed", ""),
+            StepOutcome::Failed => ("FAILED", ""),
+            StepOutcome::Skipped(why) => ("skipped", why.as_str()),
         };
-        let line = format!("{:<16} {word:<8} {:>8}  {why}", self.step, clock(self.elapsed_s));
+        let line = format!("{:<16} {word:<8} {:>8}  {why}", self.step, format_clock(self.elapsed_s));
         line.trim_end().to_string()
     }
 }
@@ -216,10 +216,10 @@ mod tests {
 
     #[test]
     fn steps_are_chosen_by_name_and_run_in_their_order() {
-        let all = || steps::steps(Path::new("scratch"));
+        let all = || steps::all_steps(Path::new("scratch"));
         let names = |only: &[&str]| {
             let only: Vec<String> = only.iter().map(|name| (*name).to_string()).collect();
-            chosen(all(), &only).map(|steps| steps.iter().map(|step| step.name).collect::<Vec<_>>())
+            choose_steps(all(), &only).map(|steps| steps.iter().map(|step| step.name).collect::<Vec<_>>())
         };
         assert_eq!(names(&["test", "tidy"]).expect("steps"), ["tidy", "test"]);
         assert_eq!(names(&[]).expect("steps").len(), all().len());
@@ -229,11 +229,11 @@ mod tests {
 
     #[test]
     fn the_table_and_the_closing_line_tell_what_was_skipped() {
-        let row = |outcome| Row { step: "python", outcome, elapsed_s: 61.2 };
-        assert_eq!(row(Outcome::Passed).line(), "python           passed       1:01");
-        let skipped = row(Outcome::Skipped("no python3".into()));
-        assert_eq!(skipped.line(), "python           skipped      1:01  no python3");
-        assert_eq!(closing(11, 0, 2, 0), "steps: 11 passed, 0 failed, 2 skipped");
-        assert_eq!(closing(11, 0, 2, 3), "steps: 11 passed, 1 failed, 2 skipped");
+        let row = |outcome| StepRow { step: "python", outcome, elapsed_s: 61.2 };
+        assert_eq!(row(StepOutcome::Passed).table_line(), "python           passed       1:01");
+        let skipped = row(StepOutcome::Skipped("no python3".into()));
+        assert_eq!(skipped.table_line(), "python           skipped      1:01  no python3");
+        assert_eq!(closing_line(11, 0, 2, 0), "steps: 11 passed, 0 failed, 2 skipped");
+        assert_eq!(closing_line(11, 0, 2, 3), "steps: 11 passed, 1 failed, 2 skipped");
     }
 }

@@ -4,21 +4,21 @@ use frostline_sweep::say;
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum StepOutcome {
     Passed,
     Failed,
     /// It could not run on this machine, for this reason.
     Skipped(String),
 }
 
-impl Outcome {
+impl StepOutcome {
     /// The end of a check that ran.
-    pub(super) fn of(passed: bool) -> Self {
+    pub(super) fn from_passed(passed: bool) -> Self {
         if passed { Self::Passed } else { Self::Failed }
     }
 
     /// The end of a step that cannot run here, which is shown at once too.
-    pub(super) fn skipped(reason: impl Into<String>) -> Self {
+    pub(super) fn skip_here(reason: impl Into<String>) -> Self {
         let reason = reason.into();
         say!("NOTHING IS CHECKED: {reason}");
         Self::Skipped(reason)

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use anyhow::Context as _;
 
-use super::outcome::Outcome;
+use super::outcome::StepOutcome;
 use crate::tidy::packages::{LICENCES, is_published};
 use crate::workspace;
 use frostline_sweep::say;
-use frostline_sweep::units::counted;
+use frostline_sweep::units::count_noun;
 
 /// Files that cargo itself adds.
 const CARGO: [&str; 4] = [".cargo_vcs_info.json", "Cargo.lock", "Cargo.toml", "Cargo.toml.orig"];
@@ -20,9 +20,9 @@ const CARGO: [&str; 4] = [".cargo_vcs_info.json", "Cargo.lock", "Cargo.toml", "C
 const FOLDERS: [&str; 4] = ["src/", "examples/", "demo/", "configs/"];
 
 /// Lists every package.
-pub(super) fn run(step: &str) -> anyhow::Result<Outcome> {
+pub(super) fn check_packages(step: &str) -> anyhow::Result<StepOutcome> {
     say!("\n== {step}: the files of each package");
-    let crates = workspace::root().join("crates");
+    let crates = workspace::workspace_root().join("crates");
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&crates).with_context(|| crates.display().to_string())? {
         let name = entry?.file_name().to_string_lossy().into_owned();
@@ -33,23 +33,23 @@ pub(super) fn run(step: &str) -> anyhow::Result<Outcome> {
     names.sort();
     let mut passed = true;
     for name in &names {
-        let files = listed(name)?;
-        let faults = faults(name, &files);
-        say!("{name:<20} {}", counted(files.len(), "file"));
+        let files = list_package(name)?;
+        let faults = package_faults(name, &files);
+        say!("{name:<20} {}", count_noun(files.len(), "file"));
         faults.iter().for_each(|fault| say!("error: {name}: {fault}"));
         passed &= faults.is_empty();
     }
-    Ok(Outcome::of(passed && !names.is_empty()))
+    Ok(StepOutcome::from_passed(passed && !names.is_empty()))
 }
 
-fn listed(name: &str) -> anyhow::Result<BTreeSet<String>> {
-    let mut command = workspace::cargo("package --quiet --list --allow-dirty --package");
-    let files = workspace::output(command.arg(name)).with_context(|| name.to_string())?;
+fn list_package(name: &str) -> anyhow::Result<BTreeSet<String>> {
+    let mut command = workspace::cargo_command("package --quiet --list --allow-dirty --package");
+    let files = workspace::command_output(command.arg(name)).with_context(|| name.to_string())?;
     Ok(files.lines().map(|line| line.replace('\\', "/")).collect())
 }
 
-/// What a package lacks, or has too much.
-fn faults(name: &str, files: &BTreeSet<String>) -> Vec<String> {
+/// Returns what a package lacks, or has in excess.
+fn package_faults(name: &str, files: &BTreeSet<String>) -> Vec<String> {
     let mut needed = vec!["README.md", "Cargo.toml", "src/lib.rs"];
     needed.extend(LICENCES);
     if name == "frostline-sweep" {
@@ -79,13 +79,13 @@ mod tests {
             all.iter().chain(more).map(ToString::to_string).collect()
         };
         assert_eq!(
-            faults("frostline-a", &of(&["Cargo.lock", "src/b/c.rs", "examples/d.rs"])),
+            package_faults("frostline-a", &of(&["Cargo.lock", "src/b/c.rs", "examples/d.rs"])),
             Vec::<String>::new()
         );
         for extra in ["tests/a.rs", "target/b.log", "src/c.snap", "tools/d.py"] {
-            assert_eq!(faults("frostline-a", &of(&[extra])).len(), 1, "{extra}");
+            assert_eq!(package_faults("frostline-a", &of(&[extra])).len(), 1, "{extra}");
         }
-        assert_eq!(faults("frostline-sweep", &of(&[])).len(), 3);
-        assert_eq!(faults("frostline-a", &BTreeSet::new()).len(), 5);
+        assert_eq!(package_faults("frostline-sweep", &of(&[])).len(), 3);
+        assert_eq!(package_faults("frostline-a", &BTreeSet::new()).len(), 5);
     }
 }

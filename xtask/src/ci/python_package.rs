@@ -12,9 +12,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use super::outcome::Outcome;
+use super::outcome::StepOutcome;
 use super::skips::{self, Skip};
-use super::{Session, venv};
+use super::{CiSession, venv};
 use crate::workspace;
 use frostline_sweep::say;
 
@@ -31,43 +31,45 @@ const TAG: &str = "manylinux_2_17_x86_64";
 const PACKAGES: [&str; 2] = ["crates/frostline-python", "crates/frostline"];
 
 /// Builds and tests the wheels. The tests need the Python of the session, which has torch and transformers.
-pub(super) fn run(session: &mut Session, step: &str) -> anyhow::Result<Outcome> {
+pub(super) fn build_and_test_wheels(session: &mut CiSession, step: &str) -> anyhow::Result<StepOutcome> {
     say!("\n== {step}: the wheels of {}", PACKAGES.join(" and "));
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        return Ok(Outcome::skipped("the wheels are built for Linux on x86-64"));
+        return Ok(StepOutcome::skip_here("the wheels are built for Linux on x86-64"));
     }
-    let place = workspace::target().join("python-package");
+    let place = workspace::target_folder().join("python-package");
     fs::create_dir_all(&place)?;
-    let tools = match venv::environment(&format!("{TESTS}/tools.txt"))? {
+    let tools = match venv::prepare_environment(&format!("{TESTS}/tools.txt"))? {
         Ok(tools) => tools,
-        Err(reason) => return Ok(Outcome::skipped(reason)),
+        Err(reason) => return Ok(StepOutcome::skip_here(reason)),
     };
     let mut wheels = Vec::new();
     for package in PACKAGES {
-        let Some(wheel) = build_wheel(package, &place, &tools)? else { return Ok(Outcome::Failed) };
+        let Some(wheel) = build_wheel(package, &place, &tools)? else { return Ok(StepOutcome::Failed) };
         if !has_tag(&tools, &wheel)? {
-            return Ok(Outcome::Failed);
+            return Ok(StepOutcome::Failed);
         }
         wheels.push(wheel);
     }
     if !every_version(step, &place, &wheels, &mut session.skips)? {
-        return Ok(Outcome::Failed);
+        return Ok(StepOutcome::Failed);
     }
     let Some(python) = session.python.clone() else {
-        return Ok(Outcome::skipped("there is no Python with torch: nothing but smoke.py was run"));
+        return Ok(StepOutcome::skip_here("there is no Python with torch: nothing but smoke.py was run"));
     };
-    let tested = match venv::environment(&format!("{TESTS}/requirements.txt"))? {
+    let tested = match venv::prepare_environment(&format!("{TESTS}/requirements.txt"))? {
         Ok(tested) => tested,
-        Err(reason) => return Ok(Outcome::skipped(reason)),
+        Err(reason) => return Ok(StepOutcome::skip_here(reason)),
     };
     borrow_packages(&tested, &python)?;
-    Ok(Outcome::of(
-        install(&tested, &wheels)? && test(session, step, &place, &tested)? && audit_faults(&tested)?,
+    Ok(StepOutcome::from_passed(
+        install_wheels(&tested, &wheels)?
+            && run_tests(session, step, &place, &tested)?
+            && audit_faults(&tested)?,
     ))
 }
 
-fn list(name: &str) -> PathBuf {
-    workspace::root().join(TESTS).join(name)
+fn requirements_list(name: &str) -> PathBuf {
+    workspace::workspace_root().join(TESTS).join(name)
 }
 
 /// The wheel of a crate, made by maturin; nothing if the build fails.
@@ -78,9 +80,9 @@ fn build_wheel(package: &str, place: &Path, tools: &Path) -> anyhow::Result<Opti
     maturin
         .args(["build", "--release", "--quiet", "--zig", "--compatibility", "manylinux2014", "--out"])
         .arg(&folder);
-    maturin.arg("--manifest-path").arg(workspace::root().join(package).join("Cargo.toml"));
+    maturin.arg("--manifest-path").arg(workspace::workspace_root().join(package).join("Cargo.toml"));
     maturin.env("CARGO_TARGET_DIR", place.join("build")).env("PATH", path_with(tools)?);
-    if !venv::succeeds(&mut maturin)? {
+    if !venv::run_in_root(&mut maturin)? {
         return Ok(None);
     }
     let found = fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path()));
@@ -116,7 +118,7 @@ fn every_version(
     skips: &mut Vec<Skip>,
 ) -> anyhow::Result<bool> {
     for version in VERSIONS {
-        let Some(python) = interpreter(version) else {
+        let Some(python) = find_interpreter(version) else {
             let reason = format!("there is no Python {version}: the wheel is not tried in it");
             say!("SKIP {reason}");
             skips.push(Skip::of_step(step, "platform", &reason));
@@ -125,31 +127,31 @@ fn every_version(
         let folder = place.join(format!("fresh-{version}"));
         let _ = fs::remove_dir_all(&folder);
         let arguments = [OsStr::new("-m"), OsStr::new("venv"), folder.as_os_str()];
-        if !venv::quiet(&python, arguments, place) {
+        if !venv::run_quietly(&python, arguments, place) {
             bail!("{} -m venv {} failed", python.display(), folder.display());
         }
         let fresh = folder.join("bin/python");
         let mut smoke = Command::new(&fresh);
-        smoke.arg(list("smoke.py")).env_remove("PYTHONPATH");
-        if !install(&fresh, wheels)? || !venv::succeeds(&mut smoke)? {
+        smoke.arg(requirements_list("smoke.py")).env_remove("PYTHONPATH");
+        if !install_wheels(&fresh, wheels)? || !venv::run_in_root(&mut smoke)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// The Python of a version: on the search path, or among those of pyenv.
-fn interpreter(version: &str) -> Option<PathBuf> {
+/// Finds the Python of a version: on the search path, or among the versions of pyenv.
+fn find_interpreter(version: &str) -> Option<PathBuf> {
     let versions = std::env::home_dir()?.join(".pyenv/versions");
     let of_pyenv = fs::read_dir(versions).into_iter().flatten().flatten().filter(|entry| {
         entry.file_name().to_string_lossy().strip_prefix(version).is_some_and(|rest| rest.starts_with('.'))
     });
     let named = PathBuf::from(format!("python{version}"));
     let mut all = of_pyenv.map(|entry| entry.path().join("bin/python")).chain([named]);
-    all.find(|python| venv::quiet(python, ["-c", "import venv"], Path::new(".")))
+    all.find(|python| venv::run_quietly(python, ["-c", "import venv"], Path::new(".")))
 }
 
-fn install(python: &Path, wheels: &[PathBuf]) -> anyhow::Result<bool> {
+fn install_wheels(python: &Path, wheels: &[PathBuf]) -> anyhow::Result<bool> {
     let mut pip = Command::new(python);
     pip.args([
         "-m",
@@ -161,7 +163,7 @@ fn install(python: &Path, wheels: &[PathBuf]) -> anyhow::Result<bool> {
         "--no-deps",
         "--force-reinstall",
     ]);
-    venv::succeeds(pip.args(wheels))
+    venv::run_in_root(pip.args(wheels))
 }
 
 /// Lets an environment import the packages of another one, which come after its own.
@@ -176,18 +178,18 @@ fn borrow_packages(own: &Path, other: &Path) -> anyhow::Result<()> {
 }
 
 /// Runs the tests with the installed program, and collects what they skip.
-fn test(session: &mut Session, step: &str, place: &Path, python: &Path) -> anyhow::Result<bool> {
+fn run_tests(session: &mut CiSession, step: &str, place: &Path, python: &Path) -> anyhow::Result<bool> {
     let file = place.join("skips");
     let mut pytest = Command::new(python);
     pytest
         .args(["-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"])
-        .arg(workspace::root().join(TESTS));
+        .arg(workspace::workspace_root().join(TESTS));
     pytest.env(skips::FILE, &file).env("FROSTLINE_PROGRAM", installed_program(python));
     if let Some(shared) = &session.shared {
         pytest.env(skips::SHARED, shared);
     }
-    let passed = venv::succeeds(&mut pytest)?;
-    session.skips.extend(skips::read(&file, step)?);
+    let passed = venv::run_in_root(&mut pytest)?;
+    session.skips.extend(skips::take_skips(&file, step)?);
     Ok(passed)
 }
 
@@ -195,10 +197,10 @@ fn test(session: &mut Session, step: &str, place: &Path, python: &Path) -> anyho
 fn audit_faults(python: &Path) -> anyhow::Result<bool> {
     let mut faults = Command::new(python);
     faults
-        .arg(workspace::root().join("tests/audit/faults.py"))
+        .arg(workspace::workspace_root().join("tests/audit/faults.py"))
         .arg("--program")
         .arg(installed_program(python));
-    venv::succeeds(&mut faults)
+    venv::run_in_root(&mut faults)
 }
 
 /// The program that the wheel put next to a Python.

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::outcome::Outcome;
+use super::outcome::StepOutcome;
 use super::skips::Skip;
-use super::venv::{ended, environment, quiet};
+use super::venv::{exit_code_in_root, prepare_environment, run_quietly};
 use crate::workspace;
 use frostline_sweep::say;
 
@@ -44,31 +44,31 @@ impl Script {
     }
 
     /// Runs it, and counts what it leaves out.
-    pub fn run(&self, step: &str, skips: &mut Vec<Skip>) -> anyhow::Result<Outcome> {
+    pub fn run_script(&self, step: &str, skips: &mut Vec<Skip>) -> anyhow::Result<StepOutcome> {
         say!("\n== {step}: {}", self.about);
         let python = if self.packages {
             let list = Path::new(self.file).with_file_name("requirements.txt");
-            environment(&list.to_string_lossy())?
+            prepare_environment(&list.to_string_lossy())?
         } else {
             Ok(PathBuf::from("python3"))
         };
         let python = match python {
             Ok(python) => python,
-            Err(reason) => return Ok(Outcome::skipped(reason)),
+            Err(reason) => return Ok(StepOutcome::skip_here(reason)),
         };
         let mut script = Command::new(python);
         script.arg(self.file).arg("--program").arg(&self.program).args(self.arguments.split_whitespace());
         for tool in self.tools {
             let mut call = tool.call.split(' ');
-            if !quiet(call.next().unwrap_or_default(), call, &workspace::root()) {
+            if !run_quietly(call.next().unwrap_or_default(), call, &workspace::workspace_root()) {
                 say!("NOT ALL IS CHECKED: {}", tool.reason);
                 skips.push(Skip::of_step(step, tool.lack, tool.reason));
                 script.arg(tool.without);
             }
         }
-        Ok(match ended(&mut script)? {
-            Some(LACKING) => Outcome::skipped("what it needs is not here, see above"),
-            code => Outcome::of(code == Some(0)),
+        Ok(match exit_code_in_root(&mut script)? {
+            Some(LACKING) => StepOutcome::skip_here("what it needs is not here, see above"),
+            code => StepOutcome::from_passed(code == Some(0)),
         })
     }
 }

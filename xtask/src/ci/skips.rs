@@ -36,7 +36,7 @@ impl Skip {
         Self { step: step.into(), lack: lack.into(), place, test, reason: reason.into() }
     }
 
-    fn parse(line: &str, step: &str) -> Option<Self> {
+    fn parse_skip(line: &str, step: &str) -> Option<Self> {
         let [lack, place, test, reason] = *line.split('\t').collect::<Vec<_>>() else { return None };
         let [step, lack, place, test, reason] = [step, lack, place, test, reason].map(String::from);
         Some(Self { step, lack, place, test, reason })
@@ -63,7 +63,7 @@ pub(super) struct Excuses {
 impl Excuses {
     /// Whether a skip is unavoidable on this machine. Tests are built with all features, so a skip because of a
     /// missing feature is never allowed.
-    pub fn allow(self, skip: &Skip) -> bool {
+    pub fn is_allowed(self, skip: &Skip) -> bool {
         match skip.lack.as_str() {
             "data" => !self.shared,
             "python" => !self.python,
@@ -74,7 +74,7 @@ impl Excuses {
 }
 
 /// Reads and removes the file of skips that a step's calls wrote; empty if nothing was skipped.
-pub(super) fn read(file: &Path, step: &str) -> anyhow::Result<Vec<Skip>> {
+pub(super) fn take_skips(file: &Path, step: &str) -> anyhow::Result<Vec<Skip>> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -83,7 +83,7 @@ pub(super) fn read(file: &Path, step: &str) -> anyhow::Result<Vec<Skip>> {
     std::fs::remove_file(file).with_context(|| format!("{}", file.display()))?;
     let mut skips = Vec::new();
     for line in text.lines() {
-        match Skip::parse(line, step) {
+        match Skip::parse_skip(line, step) {
             Some(skip) => skips.push(skip),
             None => bail!("{}: `{line}` is not a skip; expected four fields between tabs", file.display()),
         }
@@ -92,12 +92,12 @@ pub(super) fn read(file: &Path, step: &str) -> anyhow::Result<Vec<Skip>> {
 }
 
 /// Each skip once, sorted.
-pub(super) fn distinct(skips: &[Skip]) -> Vec<&Skip> {
+pub(super) fn distinct_skips(skips: &[Skip]) -> Vec<&Skip> {
     skips.iter().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Adds a skip of one of xtask's own checks, if a run of `ci` collects them.
-pub(crate) fn add(lack: &str, place: &str, check: &str, reason: &str) -> anyhow::Result<()> {
+pub(crate) fn record_skip(lack: &str, place: &str, check: &str, reason: &str) -> anyhow::Result<()> {
     let Some(path) = std::env::var_os(FILE) else { return Ok(()) };
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
     let line = format!("{lack}\t{place}\t{check}\t{}\n", reason.replace(['\t', '\n'], " "));
@@ -112,8 +112,8 @@ mod tests {
     const HERE: Excuses = Excuses { shared: true, python: true };
     const BARE: Excuses = Excuses { shared: false, python: false };
 
-    fn skip(lack: &str) -> Skip {
-        Skip::parse(&format!("{lack}\ta.rs:3\tm::t\tno reason"), "test").expect("four fields")
+    fn test_skip(lack: &str) -> Skip {
+        Skip::parse_skip(&format!("{lack}\ta.rs:3\tm::t\tno reason"), "test").expect("four fields")
     }
 
     #[test]
@@ -127,9 +127,13 @@ mod tests {
             ("history", true, true),
             ("no such word", false, false),
         ] {
-            assert_eq!([HERE.allow(&skip(lack)), BARE.allow(&skip(lack))], [here, bare], "{lack}");
+            assert_eq!(
+                [HERE.is_allowed(&test_skip(lack)), BARE.is_allowed(&test_skip(lack))],
+                [here, bare],
+                "{lack}"
+            );
         }
-        assert!(HERE.allow(&Skip::of_step("cuda", "device", "no GPU")));
+        assert!(HERE.is_allowed(&Skip::of_step("cuda", "device", "no GPU")));
     }
 
     #[test]
@@ -137,16 +141,16 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("frostline-skips-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let file = folder.join("skips-test");
-        assert_eq!(read(&file, "test").expect("no file"), []);
+        assert_eq!(take_skips(&file, "test").expect("no file"), []);
         std::fs::write(&file, "data\ta.rs:3\tm::t\tno reason\ndata\ta.rs:3\tm::t\tno reason\n")
             .expect("a file");
-        let found = read(&file, "test").expect("skips");
+        let found = take_skips(&file, "test").expect("skips");
         assert_eq!(found.len(), 2);
         assert!(!file.exists(), "the next call of the step starts with no file");
-        let shown: Vec<String> = distinct(&found).into_iter().map(Skip::to_string).collect();
+        let shown: Vec<String> = distinct_skips(&found).into_iter().map(Skip::to_string).collect();
         assert_eq!(shown, ["test [data] a.rs:3 m::t: no reason"]);
         std::fs::write(&file, "half a line").expect("a file");
-        assert!(read(&file, "test").is_err());
+        assert!(take_skips(&file, "test").is_err());
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 
@@ -160,12 +164,12 @@ mod tests {
         );
         for lack in [Lack::Data, Lack::Python, Lack::Processor, Lack::Build, Lack::Platform, Lack::Device] {
             let line = frostline_testing::line(lack, "a\treason");
-            let skip = Skip::parse(line.trim_end(), "test").expect("four fields");
+            let skip = Skip::parse_skip(line.trim_end(), "test").expect("four fields");
             assert_eq!(skip.lack, lack.name());
             assert_eq!(skip.reason, "a reason");
             assert!(skip.place.starts_with("xtask/src/ci/skips.rs:"), "{skip}");
             assert!(skip.test.ends_with("tests_and_ci_agree_about_names_and_fields"), "{skip}");
         }
-        assert!(!BARE.allow(&skip("build")), "a build for tests has every feature");
+        assert!(!BARE.is_allowed(&test_skip("build")), "a build for tests has every feature");
     }
 }

@@ -18,18 +18,18 @@ const OLDEST: (u32, u32) = (3, 11);
 /// A file of environments that are being made, or were when their run was ended.
 const UNFINISHED: &str = "unfinished";
 
-/// The Python of the environment for this list, or why this machine cannot have one.
+/// Returns the Python of the environment for this list, or why this machine cannot have one.
 ///
 /// # Errors
 /// If the packages cannot be installed although the index can be reached.
-pub(super) fn environment(list: &str) -> anyhow::Result<Result<PathBuf, String>> {
-    let Some(version) = version() else { return Ok(Err("python3 cannot be started".into())) };
+pub(super) fn prepare_environment(list: &str) -> anyhow::Result<Result<PathBuf, String>> {
+    let Some(version) = python_version() else { return Ok(Err("python3 cannot be started".into())) };
     if !new_enough(&version) {
         let (major, minor) = OLDEST;
         return Ok(Err(format!("{version}; the packages need {major}.{minor} or newer")));
     }
-    let place = place(&version, list)?;
-    let (python, unfinished) = (interpreter(&place), place.join(UNFINISHED));
+    let place = environment_folder(&version, list)?;
+    let (python, unfinished) = (environment_python(&place), place.join(UNFINISHED));
     if python.is_file() && !unfinished.is_file() {
         return Ok(Ok(python));
     }
@@ -37,13 +37,13 @@ pub(super) fn environment(list: &str) -> anyhow::Result<Result<PathBuf, String>>
     fs::create_dir_all(&place)
         .and_then(|()| fs::write(&unfinished, ""))
         .with_context(|| place.display().to_string())?;
-    if let Err(error) = workspace::output(Command::new("python3").args(["-m", "venv"]).arg(&place)) {
+    if let Err(error) = workspace::command_output(Command::new("python3").args(["-m", "venv"]).arg(&place)) {
         return Ok(Err(format!("`python3 -m venv` failed: {error}")));
     }
     let pip = |words: &str, path: &Path| {
         let options = "-m pip --quiet --no-input --disable-pip-version-check --no-cache-dir";
         let words = options.split(' ').chain(words.split(' '));
-        workspace::output(Command::new(&python).args(words).arg(path))
+        workspace::command_output(Command::new(&python).args(words).arg(path))
     };
     // Something small first: if even that cannot be downloaded, the machine has no package index.
     let small = place.join("first");
@@ -53,21 +53,22 @@ pub(super) fn environment(list: &str) -> anyhow::Result<Result<PathBuf, String>>
         return Ok(Err(format!("pip reaches no package index: {error}")));
     }
     let pinned = "install --require-hashes --no-deps --no-compile --only-binary=:all: --requirement";
-    pip(pinned, &workspace::root().join(list)).with_context(|| format!("{list} cannot be installed"))?;
+    pip(pinned, &workspace::workspace_root().join(list))
+        .with_context(|| format!("{list} cannot be installed"))?;
     let _ = fs::remove_dir_all(small);
     fs::remove_file(&unfinished)?;
     Ok(Ok(python))
 }
 
-/// The interpreter that [`environment`] would return without making one.
-pub(super) fn kept(list: &str) -> Option<PathBuf> {
-    let place = place(&version()?, list).ok()?;
-    Some(interpreter(&place)).filter(|python| python.is_file() && !place.join(UNFINISHED).is_file())
+/// The interpreter that [`prepare_environment`] would return without making one.
+pub(super) fn kept_interpreter(list: &str) -> Option<PathBuf> {
+    let place = environment_folder(&python_version()?, list).ok()?;
+    Some(environment_python(&place)).filter(|python| python.is_file() && !place.join(UNFINISHED).is_file())
 }
 
 /// `Python 3.11.7`, of the interpreter that makes environments.
-fn version() -> Option<String> {
-    let version = workspace::output(Command::new("python3").arg("--version")).ok()?;
+fn python_version() -> Option<String> {
+    let version = workspace::command_output(Command::new("python3").arg("--version")).ok()?;
     Some(version.trim().to_string())
 }
 
@@ -76,24 +77,24 @@ fn new_enough(version: &str) -> bool {
     matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= OLDEST)
 }
 
-/// The folder of the environment of a list.
-fn place(version: &str, list: &str) -> anyhow::Result<PathBuf> {
-    let list = fs::read(workspace::root().join(list)).with_context(|| list.to_string())?;
-    let cache = frostline_assets::default_cache().unwrap_or_else(workspace::target);
-    Ok(cache.join("ci").join(name(version, &list)))
+/// Returns the folder of the environment of a list.
+fn environment_folder(version: &str, list: &str) -> anyhow::Result<PathBuf> {
+    let list = fs::read(workspace::workspace_root().join(list)).with_context(|| list.to_string())?;
+    let cache = frostline_assets::default_cache().unwrap_or_else(workspace::target_folder);
+    Ok(cache.join("ci").join(environment_name(version, &list)))
 }
 
-fn name(version: &str, list: &[u8]) -> String {
+fn environment_name(version: &str, list: &[u8]) -> String {
     let key = frostline_assets::sha256(&[version.as_bytes(), b"\n", list].concat());
     format!("python-{}", &key[..16])
 }
 
-fn interpreter(environment: &Path) -> PathBuf {
+fn environment_python(environment: &Path) -> PathBuf {
     environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 
 /// Runs a program of which only the end matters.
-pub(super) fn quiet(
+pub(super) fn run_quietly(
     program: impl AsRef<OsStr>,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     inside: &Path,
@@ -105,14 +106,14 @@ pub(super) fn quiet(
 }
 
 /// Runs a program that prints for people, in the workspace's root.
-pub(super) fn succeeds(command: &mut Command) -> anyhow::Result<bool> {
-    Ok(ended(command)? == Some(0))
+pub(super) fn run_in_root(command: &mut Command) -> anyhow::Result<bool> {
+    Ok(exit_code_in_root(command)? == Some(0))
 }
 
-/// The exit code of such a program.
-pub(super) fn ended(command: &mut Command) -> anyhow::Result<Option<i32>> {
+/// Returns the exit code of such a program.
+pub(super) fn exit_code_in_root(command: &mut Command) -> anyhow::Result<Option<i32>> {
     let name = command.get_program().to_os_string();
-    let status = command.current_dir(workspace::root()).status();
+    let status = command.current_dir(workspace::workspace_root()).status();
     Ok(status.with_context(|| format!("{} cannot be started", name.display()))?.code())
 }
 
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn an_environment_is_named_after_its_packages_and_its_python() {
-        let name = |version: &str, list: &str| name(version, list.as_bytes());
+        let name = |version: &str, list: &str| environment_name(version, list.as_bytes());
         assert_eq!(name("Python 3.11.7", "a==1"), name("Python 3.11.7", "a==1"));
         assert_ne!(name("Python 3.11.7", "a==1"), name("Python 3.11.7", "a==2"));
         assert_ne!(name("Python 3.11.7", "a==1"), name("Python 3.12.1", "a==1"));
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn every_package_is_pinned() {
         for kind in ["book", "browser", "cuda", "paper", "python", "track"] {
-            let path = workspace::root().join(format!("tests/{kind}/requirements.txt"));
+            let path = workspace::workspace_root().join(format!("tests/{kind}/requirements.txt"));
             let text = fs::read_to_string(path).expect("the list");
             let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
             for (at, line) in lines.iter().enumerate() {

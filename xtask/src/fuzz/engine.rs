@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 use frostline_sweep::note;
-use frostline_sweep::units::grouped;
+use frostline_sweep::units::group_thousands;
 
 use super::instrument;
 use crate::workspace;
@@ -21,42 +21,43 @@ const LONGEST_S: u32 = 10;
 const SMALLER_S: u32 = 30;
 
 /// A built program.
-pub(super) struct Engine(PathBuf);
+pub(super) struct FuzzEngine(PathBuf);
 
 /// A target as the program lists it.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct FuzzTarget {
     pub name: String,
     /// The longest input that is made, in bytes.
     pub longest: usize,
 }
 
 /// What a target has done.
-pub(super) struct Run {
+pub(super) struct FuzzRun {
     target: String,
     executions: u64,
     per_second: u64,
     /// The most memory that one input took, in bytes.
     peak_bytes: u64,
-    /// Inputs that are kept, those of the repository included.
+    /// Inputs that are kept, including the repository's.
     corpus: usize,
     /// What was found, with its path.
     pub failure: Option<String>,
 }
 
-impl Engine {
+impl FuzzEngine {
     /// Builds the program, showing cargo's progress. Only the project's own crates are compiled again for it: packages,
-    /// profile and features are those of `cargo test --workspace`.
-    pub fn build() -> anyhow::Result<Self> {
+    /// profile and features are the same as in `cargo test --workspace`.
+    pub fn build_engine() -> anyhow::Result<Self> {
         note!("build     {PROGRAM} with coverage counters (minutes at first, seconds afterwards)");
-        let output = workspace::cargo("test --workspace --features frostline-fuzz/engine --no-run --test")
-            .args([PROGRAM, "--message-format=json-render-diagnostics"])
-            .env("RUSTC_WORKSPACE_WRAPPER", std::env::current_exe()?)
-            .env(instrument::ASKED, "1")
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .context("cargo cannot be started")?;
+        let output =
+            workspace::cargo_command("test --workspace --features frostline-fuzz/engine --no-run --test")
+                .args([PROGRAM, "--message-format=json-render-diagnostics"])
+                .env("RUSTC_WORKSPACE_WRAPPER", std::env::current_exe()?)
+                .env(instrument::ASKED, "1")
+                .stdin(Stdio::null())
+                .stderr(Stdio::inherit())
+                .output()
+                .context("cargo cannot be started")?;
         if !output.status.success() {
             bail!("{PROGRAM} does not build; it needs a C++ compiler. See the messages of cargo above");
         }
@@ -68,54 +69,60 @@ impl Engine {
         Ok(Self(path.with_context(|| format!("cargo built no test named `{PROGRAM}`"))?))
     }
 
-    /// Its targets.
-    pub fn targets(&self) -> anyhow::Result<Vec<Target>> {
+    /// Returns the program's targets.
+    pub fn list_targets(&self) -> anyhow::Result<Vec<FuzzTarget>> {
         let output = Command::new(&self.0).env("FROSTLINE_FUZZ_TARGET", "").output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let targets: Vec<Target> = text.lines().filter_map(Target::parse).collect();
+        let targets: Vec<FuzzTarget> = text.lines().filter_map(FuzzTarget::parse_target).collect();
         ensure!(!targets.is_empty(), "{} lists no targets", self.0.display());
         Ok(targets)
     }
 
     /// Runs a target for so many seconds, and makes an input that fails smaller.
-    pub fn run(&self, target: &Target, into: &Path, seconds: u64, seed: Option<u32>) -> anyhow::Result<Run> {
+    pub fn run_target(
+        &self,
+        target: &FuzzTarget,
+        into: &Path,
+        seconds: u64,
+        seed: Option<u32>,
+    ) -> anyhow::Result<FuzzRun> {
         let (corpus, found) =
             (into.join("corpus").join(&target.name), into.join("failures").join(&target.name));
         [&corpus, &found].into_iter().try_for_each(fs::create_dir_all)?;
         let output = self
-            .command(target, &found)
+            .engine_command(target, &found)
             .args([format!("-max_total_time={seconds}"), format!("-max_len={}", target.longest)])
             .args(["-len_control=20", "-print_final_stats=1"])
             .args(seed.map(|seed| format!("-seed={seed}")))
             .arg(&corpus)
-            .args(committed(&target.name))
+            .args(committed_inputs(&target.name))
             .output()?;
-        let text = said(&output);
+        let text = printed_text(&output);
         let number = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(&format!("stat::{name}:")));
             line.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
         };
-        let folders = [vec![corpus], committed(&target.name)].concat();
-        Ok(Run {
+        let folders = [vec![corpus], committed_inputs(&target.name)].concat();
+        Ok(FuzzRun {
             target: target.name.clone(),
             executions: number("number_of_executed_units"),
             per_second: number("average_exec_per_sec"),
             peak_bytes: number("peak_input_bytes"),
             corpus: folders.iter().map(|folder| fs::read_dir(folder).map_or(0, Iterator::count)).sum(),
-            failure: (!output.status.success()).then(|| self.describe(target, &found, &text)),
+            failure: (!output.status.success()).then(|| self.describe_failure(target, &found, &text)),
         })
     }
 
     /// The program with what every run has in common.
-    fn command(&self, target: &Target, found: &Path) -> Command {
+    fn engine_command(&self, target: &FuzzTarget, found: &Path) -> Command {
         let mut command = Command::new(&self.0);
         command.env("FROSTLINE_FUZZ_TARGET", &target.name);
         command.args([format!("-timeout={LONGEST_S}"), format!("-artifact_prefix={}/", found.display())]);
         command
     }
 
-    /// What was found, and where its input is.
-    fn describe(&self, target: &Target, found: &Path, text: &str) -> String {
+    /// Describes what was found, and the place of its input.
+    fn describe_failure(&self, target: &FuzzTarget, found: &Path, text: &str) -> String {
         let name = &target.name;
         let reasons = ["panicked at ", "memory: ", "ERROR: libFuzzer: "];
         let lines: Vec<&str> = text.lines().collect();
@@ -124,7 +131,7 @@ impl Engine {
         let written = "Test unit written to ";
         match text.lines().find_map(|line| line.split_once(written)).map(|(_, path)| PathBuf::from(path)) {
             Some(path) => {
-                let path = self.smaller(target, found, &path).unwrap_or(path);
+                let path = self.shrink_input(target, found, &path).unwrap_or(path);
                 let path = path.display();
                 format!(
                     "{name}: an input fails: {path}\n  {why}\n  run it again: FROSTLINE_FUZZ_TARGET={name} {} {path}\n  \
@@ -136,11 +143,11 @@ impl Engine {
         }
     }
 
-    /// A smaller input that fails too, if one is found.
-    fn smaller(&self, target: &Target, found: &Path, input: &Path) -> Option<PathBuf> {
+    /// Returns a smaller input that fails too, if one is found.
+    fn shrink_input(&self, target: &FuzzTarget, found: &Path, input: &Path) -> Option<PathBuf> {
         let result = found.join(format!("smallest-{}", input.file_name()?.to_str()?));
         let run = self
-            .command(target, found)
+            .engine_command(target, found)
             .args(["-minimize_crash=1".into(), format!("-max_total_time={SMALLER_S}")])
             .arg(format!("-exact_artifact_path={}", result.display()))
             .arg(input)
@@ -149,37 +156,37 @@ impl Engine {
     }
 }
 
-impl Target {
+impl FuzzTarget {
     /// A line of the list: a name and the longest input.
-    fn parse(line: &str) -> Option<Self> {
+    fn parse_target(line: &str) -> Option<Self> {
         let (name, longest) = line.split_once(' ')?;
         Some(Self { name: name.into(), longest: longest.parse().ok()? })
     }
 }
 
-impl Run {
+impl FuzzRun {
     /// A line of the closing table.
-    pub fn line(&self) -> String {
+    pub fn table_line(&self) -> String {
         format!(
             "{:<14} {:>12} {:>10} {:>11.1} {:>9}  {}",
             self.target,
-            grouped(self.executions),
-            grouped(self.per_second),
+            group_thousands(self.executions),
+            group_thousands(self.per_second),
             self.peak_bytes as f64 / f64::from(1 << 20),
-            grouped(self.corpus as u64),
+            group_thousands(self.corpus as u64),
             if self.failure.is_none() { "passed" } else { "FAILED" }
         )
     }
 }
 
-/// The inputs of the repository.
-fn committed(target: &str) -> Vec<PathBuf> {
-    let folders =
-        ["corpus", "regressions"].map(|kind| workspace::root().join("tests/fuzz").join(kind).join(target));
+/// Returns the inputs of the repository.
+fn committed_inputs(target: &str) -> Vec<PathBuf> {
+    let folders = ["corpus", "regressions"]
+        .map(|kind| workspace::workspace_root().join("tests/fuzz").join(kind).join(target));
     folders.into_iter().filter(|folder| folder.is_dir()).collect()
 }
 
-fn said(output: &Output) -> String {
+fn printed_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -189,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_run_is_one_line() {
-        let run = Run {
+        let run = FuzzRun {
             target: "tokenizer".into(),
             executions: 1_234_567,
             per_second: 20_576,
@@ -197,13 +204,13 @@ mod tests {
             corpus: 321,
             failure: None,
         };
-        assert_eq!(run.line(), "tokenizer         1,234,567     20,576         1.5       321  passed");
+        assert_eq!(run.table_line(), "tokenizer         1,234,567     20,576         1.5       321  passed");
     }
 
     #[test]
     fn the_list_of_targets_is_read() {
-        let target = Target::parse("plan 8192").expect("a target");
+        let target = FuzzTarget::parse_target("plan 8192").expect("a target");
         assert_eq!((target.name.as_str(), target.longest), ("plan", 8192));
-        assert!(Target::parse("INFO: Running with entropic power schedule").is_none());
+        assert!(FuzzTarget::parse_target("INFO: Running with entropic power schedule").is_none());
     }
 }

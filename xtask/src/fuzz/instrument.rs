@@ -1,5 +1,5 @@
 //! The compiler's wrapper for `cargo xtask fuzz`: adds coverage counters to the project's own crates. Dependencies are
-//! compiled without them, so that they are those of all other builds.
+//! compiled without them, so that all other builds can share them.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,7 +19,7 @@ const FLAGS: [&str; 6] = [
 ];
 
 /// Compiles a crate, if these are the arguments that cargo gives to a wrapper: the compiler, then its own.
-pub(crate) fn compile(arguments: &[OsString]) -> Option<ExitCode> {
+pub(crate) fn compile_instrumented(arguments: &[OsString]) -> Option<ExitCode> {
     let compiler =
         arguments.get(1).filter(|path| Path::new(path).file_stem().is_some_and(|name| name == "rustc"))?;
     std::env::var_os(ASKED)?;
@@ -63,6 +63,6 @@ mod tests {
     #[test]
     fn a_command_is_not_a_call_of_the_compiler() {
         let arguments = ["xtask", "tidy"].map(OsString::from);
-        assert!(compile(&arguments).is_none());
+        assert!(compile_instrumented(&arguments).is_none());
     }
 }

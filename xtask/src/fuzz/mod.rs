@@ -11,29 +11,29 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anyhow::{Context as _, anyhow};
 use frostline_sweep::Ending;
-use frostline_sweep::fault::{Blame as _, Result};
-use frostline_sweep::units::counted;
+use frostline_sweep::fault::{Blame as _, CommandResult};
+use frostline_sweep::units::count_noun;
 use frostline_sweep::{note, say};
 
 use crate::args::FuzzArgs;
 use crate::workspace;
 
-use engine::{Engine, Run, Target};
+use engine::{FuzzEngine, FuzzRun, FuzzTarget};
 
-/// The environment variable that says how long each target runs where `--seconds` does not.
+/// The environment variable with the time for each target, used without `--seconds`.
 pub(crate) const SECONDS: &str = "FROSTLINE_FUZZ_SECONDS";
 
-/// How long each target runs where nobody says.
+/// The default time for each target.
 const DEFAULT_S: u64 = 10;
 
 /// Builds and runs the requested targets, or all of them, and shows what each has done.
-pub(crate) fn fuzz(args: &FuzzArgs) -> Result<Ending> {
-    let seconds = seconds(args.seconds).plan()?;
-    let engine = Engine::build().environment()?;
-    let targets = chosen(engine.targets().environment()?, &args.targets).plan()?;
-    note!("fuzz      {}, {seconds} s each, {} at once", counted(targets.len(), "target"), args.jobs);
-    let run = |target: &Target| engine.run(target, &folder(), seconds, args.seed);
-    let runs = run_all(&targets, args.jobs as usize, run).environment()?;
+pub(crate) fn run_fuzz(args: &FuzzArgs) -> CommandResult<Ending> {
+    let seconds = fuzz_seconds(args.seconds).blame_plan()?;
+    let engine = FuzzEngine::build_engine().blame_environment()?;
+    let targets = choose_targets(engine.list_targets().blame_environment()?, &args.targets).blame_plan()?;
+    note!("fuzz      {}, {seconds} s each, {} at once", count_noun(targets.len(), "target"), args.jobs);
+    let run = |target: &FuzzTarget| engine.run_target(target, &findings_folder(), seconds, args.seed);
+    let runs = run_all(&targets, args.jobs as usize, run).blame_environment()?;
     say!(
         "{:<14} {:>12} {:>10} {:>11} {:>9}  result",
         "target",
@@ -43,7 +43,7 @@ pub(crate) fn fuzz(args: &FuzzArgs) -> Result<Ending> {
         "corpus"
     );
     for run in &runs {
-        say!("{}", run.line());
+        say!("{}", run.table_line());
     }
     let mut failed = false;
     for failure in runs.iter().filter_map(|run| run.failure.as_ref()) {
@@ -54,7 +54,7 @@ pub(crate) fn fuzz(args: &FuzzArgs) -> Result<Ending> {
 }
 
 /// Seconds from the option or else the environment.
-fn seconds(asked: Option<u64>) -> anyhow::Result<u64> {
+fn fuzz_seconds(asked: Option<u64>) -> anyhow::Result<u64> {
     let named = std::env::var(SECONDS).ok().filter(|text| !text.is_empty());
     match (asked, named) {
         (Some(seconds), _) => Ok(seconds),
@@ -66,7 +66,7 @@ fn seconds(asked: Option<u64>) -> anyhow::Result<u64> {
     }
 }
 
-fn chosen(all: Vec<Target>, names: &[String]) -> anyhow::Result<Vec<Target>> {
+fn choose_targets(all: Vec<FuzzTarget>, names: &[String]) -> anyhow::Result<Vec<FuzzTarget>> {
     if let Some(unknown) = names.iter().find(|name| all.iter().all(|target| target.name != **name)) {
         let there: Vec<&str> = all.iter().map(|target| target.name.as_str()).collect();
         return Err(anyhow!("there is no target `{unknown}`; there are: {}", there.join(", ")));
@@ -76,10 +76,10 @@ fn chosen(all: Vec<Target>, names: &[String]) -> anyhow::Result<Vec<Target>> {
 
 /// Runs targets, several at a time, and returns their runs in the targets' order.
 fn run_all(
-    targets: &[Target],
+    targets: &[FuzzTarget],
     jobs: usize,
-    run: impl Fn(&Target) -> anyhow::Result<Run> + Sync,
-) -> anyhow::Result<Vec<Run>> {
+    run: impl Fn(&FuzzTarget) -> anyhow::Result<FuzzRun> + Sync,
+) -> anyhow::Result<Vec<FuzzRun>> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
     let work = || -> anyhow::Result<()> {
@@ -100,9 +100,9 @@ fn run_all(
     Ok(runs.into_iter().map(|(_, run)| run).collect())
 }
 
-/// Where new inputs and failures are kept.
-fn folder() -> PathBuf {
-    workspace::target().join("fuzz")
+/// Returns the folder in which new inputs and failures are kept.
+fn findings_folder() -> PathBuf {
+    workspace::target_folder().join("fuzz")
 }
 
 #[cfg(test)]
@@ -111,10 +111,11 @@ mod tests {
 
     #[test]
     fn targets_are_chosen_by_name() {
-        let all = || ["plan", "config"].map(|name| Target { name: name.into(), longest: 1 }).to_vec();
+        let all = || ["plan", "config"].map(|name| FuzzTarget { name: name.into(), longest: 1 }).to_vec();
         let names = |only: &[&str]| {
             let only: Vec<String> = only.iter().map(|name| (*name).into()).collect();
-            chosen(all(), &only).map(|found| found.into_iter().map(|target| target.name).collect::<Vec<_>>())
+            choose_targets(all(), &only)
+                .map(|found| found.into_iter().map(|target| target.name).collect::<Vec<_>>())
         };
         assert_eq!(names(&[]).expect("all"), ["plan", "config"]);
         assert_eq!(names(&["config"]).expect("one"), ["config"]);

@@ -1,29 +1,29 @@
 //! Calls of the standard library that have a better one in the project.
 
-use super::source::Source;
+use super::source::SourceFile;
 
 /// Calls that are not made, and what to do instead.
-struct Rule {
+struct CallRule {
     /// How the paths of calls end.
     calls: &'static str,
     instead: &'static str,
-    /// Where the rule holds: the beginnings of names.
+    /// The files to which the rule applies: the beginnings of their names.
     inside: &'static [&'static str],
     /// The code that the rule is about, and code that only tests and developers use.
     but: &'static [&'static str],
 }
 
-const RULES: [Rule; 3] = [
+const RULES: [CallRule; 3] = [
     // A file that is changed in another way can be half written, and no test makes that fail.
-    Rule {
+    CallRule {
         calls: "fs::write fs::rename fs::copy fs::hard_link fs::remove_file fs::remove_dir fs::remove_dir_all fs::create_dir \
                 fs::create_dir_all File::create File::create_new File::options OpenOptions::new",
         instead: "change files through `frostline_files`",
         inside: &["crates/"],
         but: &["crates/frostline-files/", "crates/frostline-testing/"],
     },
-    // In a folder of somebody else, a file may be a pipe that never ends, or a device.
-    Rule {
+    // In another user's folder, a file may be a pipe that never ends, or a device.
+    CallRule {
         calls: "File::open fs::read fs::read_to_string",
         instead: "read files through `frostline_files`",
         inside: &[
@@ -35,12 +35,12 @@ const RULES: [Rule; 3] = [
         // They read files of the system.
         but: &[
             "crates/frostline-sweep/src/interrupts.rs",
-            "crates/frostline-sweep/src/scale.rs",
+            "crates/frostline-sweep/src/large_folders.rs",
             "crates/frostline-sweep/src/system_memory.rs",
         ],
     },
-    // They panic when nobody reads on.
-    Rule {
+    // They panic when the reader closes the output.
+    CallRule {
         calls: "println! print!",
         instead: "print through `say!`, `note!` or the command's `out`",
         inside: &["bench/", "crates/", "xtask/"],
@@ -49,16 +49,16 @@ const RULES: [Rule; 3] = [
 ];
 
 /// Names the source files outside of tests that make such a call.
-pub(super) fn check(files: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<String> {
+pub(super) fn find_calls(files: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let begins = |name: &str, starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
     let mut faults = Vec::new();
     for name in files.iter().filter(|name| name.contains("/src/") && name.ends_with(".rs")) {
-        let holds = |rule: &&Rule| begins(name, rule.inside) && !begins(name, rule.but);
-        let rules: Vec<&Rule> = RULES.iter().filter(holds).collect();
+        let holds = |rule: &&CallRule| begins(name, rule.inside) && !begins(name, rule.but);
+        let rules: Vec<&CallRule> = RULES.iter().filter(holds).collect();
         if rules.is_empty() {
             continue;
         }
-        let Some(source) = read(name).and_then(|text| Source::read(&text)) else {
+        let Some(source) = read(name).and_then(|text| SourceFile::parse_file(&text)) else {
             faults.push(format!("{name}: it cannot be parsed"));
             continue;
         };
@@ -105,7 +105,7 @@ mod tests {
         let files = ["crates/a/src/lib.rs", "crates/a/src/b.rs", "crates/a/src/c.rs", "xtask/src/a.rs"];
         let others = ["crates/frostline-files/src/lib.rs", "crates/a/tests/lib.rs"];
         let files = [&files[..], &others].concat().into_iter().map(String::from).collect::<Vec<_>>();
-        let found = check(&files, read);
+        let found = find_calls(&files, read);
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!(found[0], "crates/a/src/lib.rs: `fs::write`: change files through `frostline_files`");
         assert!(found[1].starts_with("crates/a/src/lib.rs: `println!`"), "{found:?}");

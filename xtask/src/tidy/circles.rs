@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::source::Source;
+use super::source::SourceFile;
 
 /// Circles that are allowed, broken at one place: a file, a file that it needs, and the reason.
 const REASONS: [(&str, &str, &str); 0] = [];
@@ -26,35 +26,37 @@ struct Module {
 }
 
 /// Files that need each other, group by group, and what each needs of which other. `read` gives a file's text.
-pub(super) fn check(files: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<Vec<String>> {
+pub(super) fn find_circles(files: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<Vec<String>> {
     let mut sources: BTreeSet<&str> = BTreeSet::new();
     for name in files.iter().filter(|name| name.ends_with(".rs")) {
         sources.extend(name.find("/src/").map(|at| &name[..at + "/src/".len()]));
     }
-    sources.into_iter().flat_map(|source| Modules::of(source, files, &read).circles()).collect()
+    sources.into_iter().flat_map(|source| Modules::from_files(source, files, &read).list_circles()).collect()
 }
 
 impl Modules {
-    fn of(folder: &str, files: &[String], read: impl Fn(&str) -> Option<String>) -> Self {
+    fn from_files(folder: &str, files: &[String], read: impl Fn(&str) -> Option<String>) -> Self {
         let files = files.iter().filter(|file| file.starts_with(folder) && file.ends_with(".rs"));
-        let mut sources: BTreeMap<Vec<String>, (&String, Source)> = files
-            .filter_map(|file| Some((path_of(&file[folder.len()..]), (file, Source::read(&read(file)?)?))))
+        let mut sources: BTreeMap<Vec<String>, (&String, SourceFile)> = files
+            .filter_map(|file| {
+                Some((path_of(&file[folder.len()..]), (file, SourceFile::parse_file(&read(file)?)?)))
+            })
             .collect();
-        let tests = |(path, (_, source)): (&Vec<String>, &(&String, Source))| {
+        let tests = |(path, (_, source)): (&Vec<String>, &(&String, SourceFile))| {
             let child = |name: &String| [path.as_slice(), std::slice::from_ref(name)].concat();
             source.test_modules.iter().map(child).collect::<Vec<_>>()
         };
         let tests: Vec<Vec<String>> = sources.iter().flat_map(tests).collect();
         sources.retain(|path, _| !tests.iter().any(|test| path.starts_with(test)));
         let paths: BTreeSet<Vec<String>> = sources.keys().cloned().collect();
-        let module = |(path, (file, source)): (Vec<String>, (&String, Source))| {
+        let module = |(path, (file, source)): (Vec<String>, (&String, SourceFile))| {
             (path.clone(), Module::new(file, &path, source, &paths))
         };
         Self(sources.into_iter().map(module).collect())
     }
 
     /// The file that a path leads to, behind the modules whose re-exports it leads through.
-    fn resolve<'a>(&'a self, path: &'a [String]) -> Vec<&'a [String]> {
+    fn resolve_path<'a>(&'a self, path: &'a [String]) -> Vec<&'a [String]> {
         let (mut path, mut places) = (path, Vec::new());
         while let Some(at) = (0..=path.len()).rev().find(|&length| self.0.contains_key(&path[..length])) {
             let (place, rest) = path.split_at(at);
@@ -75,10 +77,10 @@ impl Modules {
     }
 
     /// Which files a file needs, and an item that it names there.
-    fn needs<'a>(&'a self) -> Needs<'a> {
+    fn files_needed<'a>(&'a self) -> FileNeeds<'a> {
         let of = |path: &'a [String], module: &'a Module| -> BTreeMap<&'a [String], String> {
             let found = module.uses.iter().flat_map(|used| {
-                let places = self.resolve(used).into_iter().filter(|other| !path.starts_with(other));
+                let places = self.resolve_path(used).into_iter().filter(|other| !path.starts_with(other));
                 places.map(|other| (other, used.join("::"))).collect::<Vec<_>>()
             });
             let reasoned = |other: &[String]| {
@@ -90,10 +92,10 @@ impl Modules {
     }
 
     /// The groups of files that need each other, described need by need.
-    fn circles(&self) -> Vec<Vec<String>> {
-        let needs = self.needs();
+    fn list_circles(&self) -> Vec<Vec<String>> {
+        let needs = self.files_needed();
         let reach: BTreeMap<&[String], BTreeSet<&[String]>> =
-            needs.keys().map(|&start| (start, reached(start, &needs))).collect();
+            needs.keys().map(|&start| (start, reachable_files(start, &needs))).collect();
         let mut seen: BTreeSet<&[String]> = BTreeSet::new();
         let mut circles = Vec::new();
         for &start in needs.keys().filter(|start| reach[*start].contains(*start)) {
@@ -101,14 +103,14 @@ impl Modules {
                 reach[start].iter().filter(|other| reach[*other].contains(start)).copied().collect();
             if seen.insert(start) {
                 seen.extend(&group);
-                circles.push(self.describe(&group, &needs));
+                circles.push(self.describe_group(&group, &needs));
             }
         }
         circles
     }
 
     /// `a.rs needs b.rs (b::B)` for each need within a group.
-    fn describe(&self, group: &BTreeSet<&[String]>, needs: &Needs<'_>) -> Vec<String> {
+    fn describe_group(&self, group: &BTreeSet<&[String]>, needs: &FileNeeds<'_>) -> Vec<String> {
         let file = |path: &[String]| self.0[path].file.as_str();
         let mut needs_shown = Vec::new();
         for path in group {
@@ -121,10 +123,10 @@ impl Modules {
 }
 
 /// What each file needs: the other file, and an item there.
-type Needs<'a> = BTreeMap<&'a [String], BTreeMap<&'a [String], String>>;
+type FileNeeds<'a> = BTreeMap<&'a [String], BTreeMap<&'a [String], String>>;
 
 /// The files that can be reached from a file; the file itself if it is on a circle.
-fn reached<'a>(start: &'a [String], needs: &Needs<'a>) -> BTreeSet<&'a [String]> {
+fn reachable_files<'a>(start: &'a [String], needs: &FileNeeds<'a>) -> BTreeSet<&'a [String]> {
     let mut found = BTreeSet::new();
     let mut open: Vec<&[String]> = needs[start].keys().copied().collect();
     while let Some(next) = open.pop() {
@@ -146,23 +148,23 @@ fn path_of(file: &str) -> Vec<String> {
 }
 
 impl Module {
-    fn new(file: &str, path: &[String], source: Source, paths: &BTreeSet<Vec<String>>) -> Self {
+    fn new(file: &str, path: &[String], source: SourceFile, paths: &BTreeSet<Vec<String>>) -> Self {
         let (mut imports, mut uses) = (BTreeMap::new(), BTreeSet::new());
         for import in source.imports {
-            let Some(full) = full(&import.path, path, import.inside, paths) else { continue };
+            let Some(full) = path_from_root(&import.path, path, import.inside, paths) else { continue };
             if !import.public {
                 uses.insert(full.clone());
             }
             imports.insert(import.name, (full, import.public));
         }
         let longer = source.paths.iter().filter(|(used, _)| used.len() > 1);
-        uses.extend(longer.filter_map(|(used, inside)| full(used, path, *inside, paths)));
+        uses.extend(longer.filter_map(|(used, inside)| path_from_root(used, path, *inside, paths)));
         Self { file: file.into(), items: source.items, imports, uses }
     }
 }
 
 /// A path in a file, relative to the crate's root; `None` if it leads out of the crate.
-fn full(
+fn path_from_root(
     used: &[String],
     here: &[String],
     inside: usize,
@@ -189,7 +191,7 @@ mod tests {
     use super::*;
 
     /// Circles among files given as name and text.
-    fn circles(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+    fn circles_among(files: &[(&str, &str)]) -> Vec<Vec<String>> {
         let names: Vec<String> = files.iter().map(|(name, _)| format!("crates/a/src/{name}")).collect();
         let read = |name: &str| {
             files
@@ -197,70 +199,73 @@ mod tests {
                 .find(|(file, _)| name.ends_with(&format!("/src/{file}")))
                 .map(|(_, text)| (*text).into())
         };
-        check(&names, read)
+        find_circles(&names, read)
     }
 
     /// The files of each circle.
-    fn names(files: &[(&str, &str)]) -> String {
+    fn circle_files(files: &[(&str, &str)]) -> String {
         let first =
             |need: &String| need.trim_start_matches("crates/a/src/").split(' ').next().map(String::from);
         let shown = |way: &Vec<String>| {
             let files: BTreeSet<String> = way.iter().filter_map(first).collect();
             files.into_iter().collect::<Vec<_>>().join("+")
         };
-        circles(files).iter().map(shown).collect::<Vec<_>>().join(" ")
+        circles_among(files).iter().map(shown).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn two_files_that_need_each_other() {
         let a = ("a.rs", "use crate::b::{B, other as o}; pub struct A;");
         assert_eq!(
-            names(&[("lib.rs", "mod a; mod b;"), a, ("b.rs", "pub struct B(super::a::A);")]),
+            circle_files(&[("lib.rs", "mod a; mod b;"), a, ("b.rs", "pub struct B(super::a::A);")]),
             "a.rs+b.rs"
         );
-        assert_eq!(names(&[("lib.rs", "mod a; mod b;"), a, ("b.rs", "pub struct B;")]), "");
+        assert_eq!(circle_files(&[("lib.rs", "mod a; mod b;"), a, ("b.rs", "pub struct B;")]), "");
         let unseen =
             "pub struct B; // crate::a::A\n#[cfg(test)] mod tests { use crate::a::A; use super::*; }";
-        assert_eq!(names(&[("lib.rs", "mod a; mod b;"), a, ("b.rs", unseen)]), "");
+        assert_eq!(circle_files(&[("lib.rs", "mod a; mod b;"), a, ("b.rs", unseen)]), "");
     }
 
     #[test]
     fn a_module_is_part_of_those_above_it() {
         let page = ("page.rs", "mod curves; mod lines; struct Page; fn f() { curves::draw() }");
         let curves = ("page/curves.rs", "use super::{Page, lines::line}; pub fn draw() {}");
-        assert_eq!(names(&[page, curves, ("page/lines.rs", "pub fn line() {}")]), "");
+        assert_eq!(circle_files(&[page, curves, ("page/lines.rs", "pub fn line() {}")]), "");
         let back = ("page/lines.rs", "pub fn line() { super::curves::draw() }");
-        assert_eq!(names(&[page, curves, back]), "page/curves.rs+page/lines.rs");
+        assert_eq!(circle_files(&[page, curves, back]), "page/curves.rs+page/lines.rs");
     }
 
     #[test]
     fn re_exports_lead_to_the_file_that_has_the_item() {
         let root = ("lib.rs", "mod a; mod b; pub use a::A; pub use b::B;");
         let a = ("a.rs", "pub struct A;");
-        assert_eq!(names(&[root, a, ("b.rs", "use crate::A; pub struct B;")]), "");
+        assert_eq!(circle_files(&[root, a, ("b.rs", "use crate::A; pub struct B;")]), "");
         let back = ("a.rs", "pub struct A(crate::B);");
-        assert_eq!(names(&[root, back, ("b.rs", "use crate::A; pub struct B;")]), "a.rs+b.rs");
+        assert_eq!(circle_files(&[root, back, ("b.rs", "use crate::A; pub struct B;")]), "a.rs+b.rs");
         // Through a module elsewhere that re-exports it.
         let facade = ("b/mod.rs", "pub mod c; pub use c::C; use crate::a::A;");
         let only = ("lib.rs", "mod a; mod b;");
         let through = ("a.rs", "use crate::b::C; pub struct A(C);");
-        assert_eq!(names(&[only, facade, through, ("b/c.rs", "pub struct C;")]), "a.rs+b/mod.rs");
+        assert_eq!(circle_files(&[only, facade, through, ("b/c.rs", "pub struct C;")]), "a.rs+b/mod.rs");
         let past = ("a.rs", "use crate::b::c::C; pub struct A(C);");
-        assert_eq!(names(&[only, facade, past, ("b/c.rs", "pub struct C;")]), "");
+        assert_eq!(circle_files(&[only, facade, past, ("b/c.rs", "pub struct C;")]), "");
         // Imported by the parent, used by a child of it.
         let parent = ("c.rs", "mod d; use crate::a::A;");
         let only = ("lib.rs", "mod a; mod c;");
-        assert_eq!(names(&[only, a, parent, ("c/d.rs", "use super::A;")]), "");
+        assert_eq!(circle_files(&[only, a, parent, ("c/d.rs", "use super::A;")]), "");
     }
 
     #[test]
     fn modules_inside_a_file_and_modules_for_tests() {
         let inner = "pub struct A; mod inner { use super::A; fn f() { super::super::b::f() } }";
         let root = ("lib.rs", "mod a; mod b;");
-        assert_eq!(names(&[root, ("a.rs", inner), ("b.rs", "use crate::a::A; pub fn f() {}")]), "a.rs+b.rs");
+        assert_eq!(
+            circle_files(&[root, ("a.rs", inner), ("b.rs", "use crate::a::A; pub fn f() {}")]),
+            "a.rs+b.rs"
+        );
         let tested = ("a.rs", "pub struct A; #[cfg(test)] mod cases;");
         assert_eq!(
-            names(&[
+            circle_files(&[
                 root,
                 tested,
                 ("a/cases.rs", "use super::A; use crate::b::f;"),

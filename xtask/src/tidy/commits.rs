@@ -15,23 +15,28 @@ const LONGEST: usize = 72;
 /// The names that are allowed in brackets besides the crates' short names.
 const PLACES: [&str; 5] = ["docs", "tests", "configs", "workspace", "ci"];
 
-/// The faults of the subjects of all commits after the rule's, except merges; or why they cannot be read, as where the checkout
-/// has no history.
-pub(super) fn check<'a>(crates: impl Iterator<Item = &'a str>) -> Result<Vec<String>, String> {
+/// Returns the faults of the subjects of all commits after the rule's, except merges; or why they cannot be read, as
+/// if the checkout has no history.
+pub(super) fn check_subjects<'a>(crates: impl Iterator<Item = &'a str>) -> Result<Vec<String>, String> {
     let names: Vec<&str> = crates.chain(PLACES).collect();
     let range = format!("{BEFORE}..HEAD");
-    let log =
-        workspace::output(Command::new("git").args(["log", "--no-merges", "--format=%h%x09%s", &range]));
+    let log = workspace::command_output(Command::new("git").args([
+        "log",
+        "--no-merges",
+        "--format=%h%x09%s",
+        &range,
+    ]));
     let log =
         log.map_err(|error| format!("{} is not in the history of a checkout here: {error}", &BEFORE[..12]))?;
     let lines = log.lines().filter_map(|line| line.split_once('\t'));
-    let fault =
-        |(commit, subject)| Some(format!("commit {commit}: {}: `{subject}`", fault(subject, &names)?));
+    let fault = |(commit, subject)| {
+        Some(format!("commit {commit}: {}: `{subject}`", subject_fault(subject, &names)?))
+    };
     Ok(lines.filter_map(fault).collect())
 }
 
 /// The first fault of a subject.
-fn fault(subject: &str, names: &[&str]) -> Option<String> {
+fn subject_fault(subject: &str, names: &[&str]) -> Option<String> {
     let Some((name, text)) = subject.strip_prefix('[').and_then(|rest| rest.split_once("] ")) else {
         return Some("it does not start with `[name] `".into());
     };
@@ -59,7 +64,7 @@ mod tests {
 
     #[test]
     fn each_fault_of_a_subject_is_reported() {
-        let fault = |subject: &str| fault(subject, &["score", "frostline", "docs"]);
+        let fault = |subject: &str| subject_fault(subject, &["score", "frostline", "docs"]);
         for subject in ["[score] Pair samples", "[frostline] Add `tag --format`", "[docs] 1 page on bias"] {
             assert_eq!(fault(subject), None);
         }

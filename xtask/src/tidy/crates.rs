@@ -21,28 +21,28 @@ pub(super) struct Charter {
 }
 
 /// The rows of the table, from the ground up: a crate uses only crates above it. Tests may use `frostline-testing` too.
-pub(super) fn charters(page: &str) -> Vec<Charter> {
+pub(super) fn parse_charters(page: &str) -> Vec<Charter> {
     let row = |cells: Vec<&str>| {
         let [name, _, burn, uses] = cells[..] else { return None };
-        let uses = uses.split(',').map(str::trim).filter(|name| !name.is_empty()).map(full).collect();
+        let uses = uses.split(',').map(str::trim).filter(|name| !name.is_empty()).map(full_name).collect();
         let name = name.strip_prefix('`')?.strip_suffix('`')?.to_string();
         Some(Charter { name, burn: burn == "yes", uses })
     };
-    markdown::rows(page, "## Crates").into_iter().filter_map(row).collect()
+    markdown::table_rows_below(page, "## Crates").into_iter().filter_map(row).collect()
 }
 
 /// The crate's name without the project's: `score`, `frostline`, `xtask`.
-pub(super) fn short(charter: &Charter) -> &str {
+pub(super) fn short_name(charter: &Charter) -> &str {
     charter.name.strip_prefix("frostline-").unwrap_or(&charter.name)
 }
 
 /// The crate that a table calls `score`, `frostline` or `xtask`.
-pub(super) fn full(short: &str) -> String {
+pub(super) fn full_name(short: &str) -> String {
     if ["xtask", "frostline"].contains(&short) { short.into() } else { format!("frostline-{short}") }
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct CargoMetadata {
     packages: Vec<Package>,
 }
 
@@ -50,12 +50,12 @@ struct Metadata {
 #[derive(Deserialize)]
 pub(super) struct Package {
     pub name: String,
-    pub dependencies: Vec<Dependency>,
+    pub dependencies: Vec<PackageDependency>,
 }
 
 /// What a crate depends on directly.
 #[derive(Deserialize)]
-pub(super) struct Dependency {
+pub(super) struct PackageDependency {
     pub name: String,
     /// `dev`, `build`, or `None` for a normal dependency.
     pub kind: Option<String>,
@@ -64,13 +64,14 @@ pub(super) struct Dependency {
 }
 
 /// The workspace's crates as `cargo metadata` describes them.
-pub(super) fn packages() -> anyhow::Result<Vec<Package>> {
-    let text = workspace::output(&mut workspace::cargo("metadata --no-deps --format-version 1"))?;
-    Ok(serde_json::from_str::<Metadata>(&text).context("cargo metadata")?.packages)
+pub(super) fn workspace_packages() -> anyhow::Result<Vec<Package>> {
+    let text =
+        workspace::command_output(&mut workspace::cargo_command("metadata --no-deps --format-version 1"))?;
+    Ok(serde_json::from_str::<CargoMetadata>(&text).context("cargo metadata")?.packages)
 }
 
 /// The differences between the workspace's crates and the charters.
-pub(super) fn check(packages: &[Package], charters: &[Charter]) -> Vec<String> {
+pub(super) fn check_charters(packages: &[Package], charters: &[Charter]) -> Vec<String> {
     let place: BTreeMap<&str, usize> =
         charters.iter().enumerate().map(|(place, charter)| (charter.name.as_str(), place)).collect();
     let mut faults = Vec::new();
@@ -129,8 +130,8 @@ mod tests {
                          | `frostline-b` | b | yes | a |\n| `xtask` | c | no | a, b |\n\n## More\n";
 
     /// The workspace of a table, with one more dependency.
-    fn with(table: &str, package: &str, dependency: &str, kind: Option<&str>) -> Vec<String> {
-        let new = |name: &str, kind: Option<&str>| Dependency {
+    fn with_dependency(table: &str, package: &str, dependency: &str, kind: Option<&str>) -> Vec<String> {
+        let new = |name: &str, kind: Option<&str>| PackageDependency {
             name: name.into(),
             kind: kind.map(String::from),
             source: None,
@@ -149,7 +150,7 @@ mod tests {
             .collect();
         let found = packages.iter_mut().find(|found| found.name == package).expect("a crate");
         found.dependencies.push(new(dependency, kind));
-        check(&packages, &charters(table))
+        check_charters(&packages, &parse_charters(table))
     }
 
     #[test]
@@ -164,7 +165,7 @@ mod tests {
             ("frostline-b", "frostline-a", Some("dev"), 0),
         ] {
             assert_eq!(
-                with(TABLE, package, dependency, kind).len(),
+                with_dependency(TABLE, package, dependency, kind).len(),
                 faults,
                 "{package} {dependency} {kind:?}"
             );
@@ -174,7 +175,7 @@ mod tests {
             ("| a, b |\n", "| a |\n"),
             ("\n## More", "| `frostline-d` | d | no | |\n\n## More"),
         ] {
-            assert!(!with(&TABLE.replace(from, to), "xtask", "serde", None).is_empty(), "{to}");
+            assert!(!with_dependency(&TABLE.replace(from, to), "xtask", "serde", None).is_empty(), "{to}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::crates::{Package, full};
+use super::crates::{Package, full_name};
 use crate::markdown;
 
 /// The page with the reasons.
@@ -13,23 +13,23 @@ const PROGRAM: &str = "## In libraries and programs";
 const TESTS: &str = "## In tests and benchmarks only";
 
 /// A table: the crates that use each dependency, by its name.
-type Table = BTreeMap<String, BTreeSet<String>>;
+type DependencyTable = BTreeMap<String, BTreeSet<String>>;
 
 /// The differences between the page and the packages of the workspace.
-pub(super) fn check(packages: &[Package], page: &str) -> Vec<String> {
+pub(super) fn check_dependencies(packages: &[Package], page: &str) -> Vec<String> {
     let mut faults = Vec::new();
     for (heading, for_tests) in [(PROGRAM, false), (TESTS, true)] {
-        let (written, mut wrong) = read(page, heading);
+        let (written, mut wrong) = read_table(page, heading);
         faults.append(&mut wrong);
-        faults.extend(differences(heading, &written, &used(packages, for_tests)));
+        faults.extend(list_differences(heading, &written, &used_dependencies(packages, for_tests)));
     }
     faults
 }
 
 /// The direct dependencies from a registry. One that a crate uses in its code and in its tests is counted for its code
 /// alone.
-fn used(packages: &[Package], for_tests: bool) -> Table {
-    let mut table = Table::new();
+fn used_dependencies(packages: &[Package], for_tests: bool) -> DependencyTable {
+    let mut table = DependencyTable::new();
     for package in packages {
         let external = package.dependencies.iter().filter(|dependency| dependency.source.is_some());
         let of_tests = |kind: &Option<String>| kind.as_deref() == Some("dev");
@@ -48,15 +48,15 @@ fn used(packages: &[Package], for_tests: bool) -> Table {
 }
 
 /// The table below a heading: dependency, crates between commas, reason. Crates are written without `frostline-`.
-fn read(page: &str, heading: &str) -> (Table, Vec<String>) {
-    let (mut table, mut faults) = (Table::new(), Vec::new());
-    for cells in markdown::rows(page, heading) {
+fn read_table(page: &str, heading: &str) -> (DependencyTable, Vec<String>) {
+    let (mut table, mut faults) = (DependencyTable::new(), Vec::new());
+    for cells in markdown::table_rows_below(page, heading) {
         let [name, users, reason] = cells[..] else { continue };
         let Some(name) = name.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else { continue };
         if reason.len() < 10 {
             faults.push(format!("{PAGE}: `{name}` has no reason"));
         }
-        let users = users.split(',').map(|user| full(user.trim())).collect();
+        let users = users.split(',').map(|user| full_name(user.trim())).collect();
         if table.insert(name.into(), users).is_some() {
             faults.push(format!("{PAGE}: two rows for `{name}` under `{heading}`"));
         }
@@ -64,7 +64,7 @@ fn read(page: &str, heading: &str) -> (Table, Vec<String>) {
     (table, faults)
 }
 
-fn differences(heading: &str, written: &Table, used: &Table) -> Vec<String> {
+fn list_differences(heading: &str, written: &DependencyTable, used: &DependencyTable) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, users) in used {
         let who = users.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -87,23 +87,23 @@ fn differences(heading: &str, written: &Table, used: &Table) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::crates::Dependency;
+    use crate::tidy::crates::PackageDependency;
 
-    fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> Package {
-        let from_registry = |(name, kind): &(&str, Option<&str>)| Dependency {
+    fn test_package(name: &str, dependencies: &[(&str, Option<&str>)]) -> Package {
+        let from_registry = |(name, kind): &(&str, Option<&str>)| PackageDependency {
             name: (*name).into(),
             kind: kind.map(String::from),
             source: Some("registry".into()),
         };
-        let own = Dependency { name: "frostline-random".into(), kind: None, source: None };
+        let own = PackageDependency { name: "frostline-random".into(), kind: None, source: None };
         let dependencies = dependencies.iter().map(from_registry).chain([own]).collect();
         Package { name: name.into(), dependencies }
     }
 
-    fn workspace() -> Vec<Package> {
+    fn test_workspace() -> Vec<Package> {
         vec![
-            package("frostline-score", &[("libm", None), ("insta", Some("dev"))]),
-            package("xtask", &[("libm", Some("build")), ("insta", None), ("insta", Some("dev"))]),
+            test_package("frostline-score", &[("libm", None), ("insta", Some("dev"))]),
+            test_package("xtask", &[("libm", Some("build")), ("insta", None), ("insta", Some("dev"))]),
         ]
     }
 
@@ -126,12 +126,12 @@ mod tests {
 
     #[test]
     fn the_page_and_the_manifests_agree() {
-        assert_eq!(check(&workspace(), GOOD), Vec::<String>::new());
+        assert_eq!(check_dependencies(&test_workspace(), GOOD), Vec::<String>::new());
     }
 
     #[test]
     fn each_difference_is_reported() {
-        let changed = |from: &str, to: &str| check(&workspace(), &GOOD.replace(from, to));
+        let changed = |from: &str, to: &str| check_dependencies(&test_workspace(), &GOOD.replace(from, to));
         let faults = changed("| `libm` | score, xtask | erfc and lgamma |\n", "");
         assert_eq!(
             faults,

@@ -1,4 +1,4 @@
-//! Example programs: each library has one in `examples/`, and its README says how to run it.
+//! Example programs: each library has one in `examples/`, and its README shows how to run it.
 
 /// Libraries without one, with the reason.
 const WITHOUT: [(&str, &str); 7] = [
@@ -12,7 +12,7 @@ const WITHOUT: [(&str, &str); 7] = [
 ];
 
 /// The faults of the crates among these files; `read` gives a file's text.
-pub(super) fn check(tracked: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<String> {
+pub(super) fn check_examples(tracked: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let crates = tracked.iter().filter_map(|name| name.strip_prefix("crates/")?.strip_suffix("/Cargo.toml"));
     let mut faults = Vec::new();
     for name in crates.filter(|name| WITHOUT.iter().all(|(other, _)| other != name)) {
@@ -37,10 +37,10 @@ mod tests {
     #[test]
     fn a_library_needs_a_program_and_its_command() {
         let tracked = |program: &str| [format!("crates/a/{program}.rs"), "crates/a/Cargo.toml".into()];
-        let found = |program, readme: &str| check(&tracked(program), |_| Some(readme.into())).len();
+        let found = |program, readme: &str| check_examples(&tracked(program), |_| Some(readme.into())).len();
         assert_eq!(found("examples/b", "cargo run -p a --example b"), 0);
         assert_eq!(found("examples/b", "nothing"), 1);
         assert_eq!(found("src/b", "cargo run -p a --example b"), 1);
-        assert_eq!(check(&["crates/frostline-testing/Cargo.toml".into()], |_| None).len(), 0);
+        assert_eq!(check_examples(&["crates/frostline-testing/Cargo.toml".into()], |_| None).len(), 0);
     }
 }

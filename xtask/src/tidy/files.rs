@@ -15,27 +15,27 @@ const MACHINE: [[&str; 2]; 5] =
     [["/ho", "me/"], ["/wo", "rk/"], ["/fa", "rm/"], ["/ro", "ot/"], ["/Us", "ers/"]];
 
 /// The faults of these files.
-pub(super) fn check(tracked: &[String]) -> Vec<String> {
+pub(super) fn check_files(tracked: &[String]) -> Vec<String> {
     let mut faults = Vec::new();
     for name in tracked {
-        let Ok(text) = fs::read_to_string(workspace::root().join(name)) else {
+        let Ok(text) = fs::read_to_string(workspace::workspace_root().join(name)) else {
             continue; // Not text.
         };
         if name.ends_with(".rs") {
-            faults.extend(rust(name, &text));
+            faults.extend(rust_faults(name, &text));
         }
-        faults.extend(snapshot(name, &text));
+        faults.extend(snapshot_fault(name, &text));
         faults.extend(machine_paths(name, &text));
         if let Some(folder) = name.strip_suffix("/Cargo.toml").filter(|name| name.starts_with("crates/")) {
             let readme = format!("{folder}/README.md");
-            let text = fs::read_to_string(workspace::root().join(&readme)).unwrap_or_default();
+            let text = fs::read_to_string(workspace::workspace_root().join(&readme)).unwrap_or_default();
             faults.extend(readme_fault(&readme, &text));
         }
     }
     faults
 }
 
-fn rust(name: &str, text: &str) -> Vec<String> {
+fn rust_faults(name: &str, text: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let lines = text.lines().count();
     if lines > LONGEST {
@@ -48,7 +48,7 @@ fn rust(name: &str, text: &str) -> Vec<String> {
     faults
 }
 
-fn snapshot(name: &str, text: &str) -> Option<String> {
+fn snapshot_fault(name: &str, text: &str) -> Option<String> {
     let lines = text.lines().count();
     let long = name.ends_with(".snap") && lines > LONGEST_SNAPSHOT;
     long.then(|| format!("{name}: {lines} lines; show less (at most {LONGEST_SNAPSHOT})"))
@@ -83,17 +83,17 @@ mod tests {
 
     #[test]
     fn rust_files_are_short_and_begin_with_a_comment() {
-        assert!(rust("a.rs", "//! It contains a.\n").is_empty());
-        assert!(rust("a.rs", "#![doc = include_str!(\"../README.md\")]\n").is_empty());
-        assert_eq!(rust("a.rs", "use b;\n").len(), 1);
-        assert_eq!(rust("a.rs", &"//! a\n".repeat(LONGEST + 1)).len(), 1);
+        assert!(rust_faults("a.rs", "//! It contains a.\n").is_empty());
+        assert!(rust_faults("a.rs", "#![doc = include_str!(\"../README.md\")]\n").is_empty());
+        assert_eq!(rust_faults("a.rs", "use b;\n").len(), 1);
+        assert_eq!(rust_faults("a.rs", &"//! a\n".repeat(LONGEST + 1)).len(), 1);
     }
 
     #[test]
     fn a_snapshot_can_be_reviewed() {
-        assert!(snapshot("a.snap", &"line\n".repeat(LONGEST_SNAPSHOT)).is_none());
-        assert!(snapshot("a.snap", &"line\n".repeat(LONGEST_SNAPSHOT + 1)).is_some());
-        assert!(snapshot("a.rs", &"//! a\n".repeat(LONGEST_SNAPSHOT + 1)).is_none());
+        assert!(snapshot_fault("a.snap", &"line\n".repeat(LONGEST_SNAPSHOT)).is_none());
+        assert!(snapshot_fault("a.snap", &"line\n".repeat(LONGEST_SNAPSHOT + 1)).is_some());
+        assert!(snapshot_fault("a.rs", &"//! a\n".repeat(LONGEST_SNAPSHOT + 1)).is_none());
     }
 
     #[test]

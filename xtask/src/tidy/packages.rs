@@ -12,10 +12,10 @@ const UNPUBLISHED: [&str; 3] = ["frostline-bench", "frostline-python", "frostlin
 pub(crate) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// The faults of the manifests and sources among these files; `read` gives a file's text.
-pub(super) fn check(tracked: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<String> {
+pub(super) fn check_manifests(tracked: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let parse = |name: &str| read(name).and_then(|text| text.parse::<Table>().ok());
     let Some(workspace) = parse("Cargo.toml") else { return vec!["Cargo.toml: it cannot be read".into()] };
-    let mut faults = versions(&workspace);
+    let mut faults = version_faults(&workspace);
     for name in tracked {
         let Some(folder) = name.strip_suffix("/Cargo.toml") else { continue };
         let Some(manifest) = parse(name) else { continue };
@@ -25,14 +25,14 @@ pub(super) fn check(tracked: &[String], read: impl Fn(&str) -> Option<String>) -
             faults.push(format!("{name}: publish is {says}, expected {published}"));
         }
         if published {
-            faults.extend(package(&manifest).into_iter().map(|fault| format!("{name}: {fault}")));
-            faults.extend(licences(folder, &read));
+            faults.extend(manifest_faults(&manifest).into_iter().map(|fault| format!("{name}: {fault}")));
+            faults.extend(licence_faults(folder, &read));
         }
     }
     for name in tracked.iter().filter(|name| name.ends_with(".rs")) {
         let Some(folder) = name.split("/src/").next().filter(|folder| is_published(folder)) else { continue };
         let text = read(name).unwrap_or_default();
-        faults.extend(outside(name, folder, &text));
+        faults.extend(outside_includes(name, folder, &text));
     }
     faults
 }
@@ -44,7 +44,7 @@ pub(crate) fn is_published(folder: &str) -> bool {
 }
 
 /// Each crate of the workspace that others use has exactly its version, so that a package finds the others.
-fn versions(workspace: &Table) -> Vec<String> {
+fn version_faults(workspace: &Table) -> Vec<String> {
     let version = workspace["workspace"]["package"]["version"].as_str().unwrap_or_default();
     let dependencies = workspace["workspace"]["dependencies"].as_table().into_iter().flatten();
     let ours = dependencies.filter(|(_, value)| value.get("path").is_some());
@@ -60,7 +60,7 @@ fn versions(workspace: &Table) -> Vec<String> {
 }
 
 /// What a manifest lacks.
-fn package(manifest: &Table) -> Vec<String> {
+fn manifest_faults(manifest: &Table) -> Vec<String> {
     let package = &manifest["package"];
     let list = |key: &str| -> Vec<&str> {
         let values = package.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -89,8 +89,8 @@ fn is_keyword(word: &str) -> bool {
     letters && word.len() <= 20 && word.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// The licences of a crate are those of the workspace. They are links, which `cargo package` follows.
-fn licences(folder: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
+/// Checks that a crate has the licences of the workspace. They are links, which `cargo package` follows.
+fn licence_faults(folder: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let differs =
         |licence: &str| read(licence).is_none() || read(&format!("{folder}/{licence}")) != read(licence);
     let fault = |licence| format!("{folder}/{licence}: expected a link to ../../{licence}");
@@ -98,7 +98,7 @@ fn licences(folder: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> 
 }
 
 /// Files outside of the crate's folder that its sources contain. Tests may: they are not compiled in a package.
-fn outside(name: &str, folder: &str, text: &str) -> Vec<String> {
+fn outside_includes(name: &str, folder: &str, text: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let depth = Path::new(name).components().count() - Path::new(folder).components().count() - 1;
     let mut faults = Vec::new();
@@ -125,10 +125,10 @@ mod tests {
     const GOOD: &str = "[package]\nname = \"frostline-a\"\ndescription = \"A\"\nreadme = \"README.md\"\n\
                         keywords = [\"nlp\"]\ncategories = [\"science\"]\ninclude = [\"/src\", \"/README.md\", \"/LICENSE-*\", \"!*.snap\"]\n";
 
-    fn faults(workspace: &str, manifest: &str, source: &str) -> Vec<String> {
+    fn faults_of(workspace: &str, manifest: &str, source: &str) -> Vec<String> {
         let tracked = ["crates/frostline-a/Cargo.toml", "crates/frostline-a/src/b/c.rs", "xtask/Cargo.toml"]
             .map(String::from);
-        check(&tracked, |name| match name {
+        check_manifests(&tracked, |name| match name {
             "Cargo.toml" => Some(workspace.into()),
             "xtask/Cargo.toml" => Some("[package]\npublish = false\n".into()),
             "crates/frostline-a/Cargo.toml" => Some(manifest.into()),
@@ -141,7 +141,7 @@ mod tests {
     fn a_complete_manifest_has_no_fault() {
         let source = "const A: &str = include_str!(\"../../README.md\");\n#[cfg(test)]\nmod tests {\n\
                       const B: &str = include_str!(\"../../../x\");\n}\n";
-        assert_eq!(faults(WORKSPACE, GOOD, source), Vec::<String>::new());
+        assert_eq!(faults_of(WORKSPACE, GOOD, source), Vec::<String>::new());
     }
 
     #[test]
@@ -154,10 +154,10 @@ mod tests {
             ("readme", "publish = false\nreadme"),
         ] {
             assert!(GOOD.contains(from), "{from}");
-            let found = faults(WORKSPACE, &GOOD.replace(from, to), "");
+            let found = faults_of(WORKSPACE, &GOOD.replace(from, to), "");
             assert_eq!(found.len(), 1, "{from}: {found:?}");
         }
-        assert_eq!(faults(&WORKSPACE.replace(", version = \"=1.2.0\"", ""), GOOD, "").len(), 1);
-        assert_eq!(faults(WORKSPACE, GOOD, "const A: &str = include_str!(\"../../../x\");").len(), 1);
+        assert_eq!(faults_of(&WORKSPACE.replace(", version = \"=1.2.0\"", ""), GOOD, "").len(), 1);
+        assert_eq!(faults_of(WORKSPACE, GOOD, "const A: &str = include_str!(\"../../../x\");").len(), 1);
     }
 }

@@ -7,7 +7,7 @@ use syn::visit::{self, Visit};
 
 /// What a file has outside of its tests.
 #[derive(Debug, Default)]
-pub(super) struct Source {
+pub(super) struct SourceFile {
     /// The names of the items that it defines.
     pub items: BTreeSet<String>,
     /// What its `use` declarations bring in.
@@ -31,16 +31,16 @@ pub(super) struct Import {
     pub inside: usize,
 }
 
-impl Source {
+impl SourceFile {
     /// Reads a file; `None` if it is no Rust.
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn parse_file(text: &str) -> Option<Self> {
         let mut source = Self::default();
         source.visit_file(&syn::parse_file(text).ok()?);
         Some(source)
     }
 
     /// The paths in the tokens of a macro's arguments.
-    fn tokens(&mut self, tokens: TokenStream) {
+    fn add_macro_paths(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
         for token in tokens {
@@ -55,9 +55,9 @@ impl Source {
                     if let Some(last) = path.last_mut().filter(|_| called) {
                         last.push('!');
                     }
-                    self.path(std::mem::take(&mut path));
+                    self.add_path(std::mem::take(&mut path));
                     match other {
-                        TokenTree::Group(group) => self.tokens(group.stream()),
+                        TokenTree::Group(group) => self.add_macro_paths(group.stream()),
                         TokenTree::Ident(name) => path.push(name.to_string()),
                         TokenTree::Punct(_) | TokenTree::Literal(_) => {}
                     }
@@ -65,24 +65,24 @@ impl Source {
             }
             colons = 0;
         }
-        self.path(path);
+        self.add_path(path);
     }
 
-    fn path(&mut self, path: Vec<String>) {
+    fn add_path(&mut self, path: Vec<String>) {
         if !path.is_empty() {
             self.paths.push((path, self.inside));
         }
     }
 
-    fn import(&mut self, tree: &syn::UseTree, mut path: Vec<String>, public: bool) {
+    fn add_imports(&mut self, tree: &syn::UseTree, mut path: Vec<String>, public: bool) {
         let inside = self.inside;
         let (last, name) = match tree {
             syn::UseTree::Path(part) => {
                 path.push(part.ident.to_string());
-                return self.import(&part.tree, path, public);
+                return self.add_imports(&part.tree, path, public);
             }
             syn::UseTree::Group(group) => {
-                return group.items.iter().for_each(|item| self.import(item, path.clone(), public));
+                return group.items.iter().for_each(|item| self.add_imports(item, path.clone(), public));
             }
             syn::UseTree::Glob(_) => ("self".into(), "*".into()),
             syn::UseTree::Name(name) => (name.ident.to_string(), name.ident.to_string()),
@@ -95,7 +95,7 @@ impl Source {
     }
 }
 
-impl Visit<'_> for Source {
+impl Visit<'_> for SourceFile {
     fn visit_item(&mut self, item: &syn::Item) {
         use syn::Item::{Const, Enum, Fn, Static, Struct, Trait, Type, Union};
         if let syn::Item::Mod(syn::ItemMod { attrs, ident, content: None, .. }) = item
@@ -103,7 +103,7 @@ impl Visit<'_> for Source {
         {
             self.test_modules.insert(ident.to_string());
         }
-        if attributes(item).is_some_and(is_test) {
+        if item_attributes(item).is_some_and(is_test) {
             return;
         }
         match item {
@@ -127,19 +127,19 @@ impl Visit<'_> for Source {
     }
 
     fn visit_item_use(&mut self, item: &syn::ItemUse) {
-        self.import(&item.tree, Vec::new(), !matches!(item.vis, syn::Visibility::Inherited));
+        self.add_imports(&item.tree, Vec::new(), !matches!(item.vis, syn::Visibility::Inherited));
     }
 
     fn visit_path(&mut self, path: &syn::Path) {
-        self.path(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        self.add_path(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
         visit::visit_path(self, path);
     }
 
     fn visit_macro(&mut self, call: &syn::Macro) {
         let mut path: Vec<String> = call.path.segments.iter().map(|part| part.ident.to_string()).collect();
         path.last_mut().expect("a macro has a name").push('!');
-        self.path(path);
-        self.tokens(call.tokens.clone());
+        self.add_path(path);
+        self.add_macro_paths(call.tokens.clone());
     }
 
     fn visit_impl_item_fn(&mut self, function: &syn::ImplItemFn) {
@@ -154,7 +154,7 @@ impl Visit<'_> for Source {
 }
 
 /// The attributes of the kinds of items that tests consist of.
-fn attributes(item: &syn::Item) -> Option<&[syn::Attribute]> {
+fn item_attributes(item: &syn::Item) -> Option<&[syn::Attribute]> {
     use syn::Item::{Const, Enum, Fn, Impl, Macro, Mod, Static, Struct, Trait, Type, Use};
     Some(match item {
         Const(syn::ItemConst { attrs, .. })
@@ -191,7 +191,7 @@ mod tests {
                     fn j() { let s = \"crate::d\"; say!(\"{}\", k::l(m, [n::o::p!(1)])); }\n\
                     mod inner { use super::H; }\n#[cfg(test)] mod cases;\n#[cfg(all(test, unix))] mod tests { use y::Z; }\n\
                     #[cfg(test)] use q::R; impl H { #[cfg(test)] fn t() { u::v() } }";
-        let source = Source::read(text).expect("a file");
+        let source = SourceFile::parse_file(text).expect("a file");
         let import = |it: &Import| format!("{} {} {} {}", it.path.join("::"), it.name, it.public, it.inside);
         assert_eq!(
             source.imports.iter().map(import).collect::<Vec<_>>(),
@@ -207,6 +207,6 @@ mod tests {
         assert_eq!(source.test_modules.iter().collect::<Vec<_>>(), ["cases"]);
         let paths: Vec<String> = source.paths.iter().map(|(path, _)| path.join("::")).collect();
         assert_eq!(paths, ["x::I", "say!", "k::l", "m", "n::o::p!", "H"]);
-        assert!(Source::read("fn {").is_none());
+        assert!(SourceFile::parse_file("fn {").is_none());
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn download_file(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), FetchError> {
     let done = folder.join(&entry.name);
-    if done.exists() && check(&done, entry).is_ok() {
+    if done.exists() && check_digest(&done, entry).is_ok() {
         report_progress(entry, entry.bytes, progress);
         return Ok(());
     }
@@ -28,7 +28,7 @@ pub(super) fn download_file(
     let digest = entry.digest.hex();
     let part = folder.join(format!("{}.{}.part", entry.name, &digest[..12]));
     transfer_bytes(agent, entry, &part, progress)?;
-    if let Err(error) = check(&part, entry) {
+    if let Err(error) = check_digest(&part, entry) {
         let _ = frostline_files::remove(&part);
         return Err(error);
     }
@@ -131,7 +131,7 @@ fn resumes_at(response: &Response<ureq::Body>, from: u64) -> bool {
 }
 
 /// Compares a file with the host's list.
-fn check(path: &Path, entry: &Entry) -> Result<(), FetchError> {
+fn check_digest(path: &Path, entry: &Entry) -> Result<(), FetchError> {
     let bytes = fs::metadata(path).map_err(FetchError::with_path(path))?.len();
     if bytes != entry.bytes {
         return Err(size_error(entry, bytes));

@@ -258,7 +258,7 @@ impl<'o> Fetch<'o> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Fetched, FetchError> {
         let part = self.folder.with_added_extension("part");
-        let lock = lock(&part)?;
+        let lock = lock_folder(&part)?;
         // Another process may have finished fetching this since the check above.
         if let Some(cached) = self.check_cached()? {
             // Errors are ignored, since a third process may be removing it too.
@@ -354,7 +354,7 @@ impl<'o> Fetch<'o> {
 }
 
 /// Creates the folder of a download if needed, and locks it.
-fn lock(part: &Path) -> Result<fs::File, FetchError> {
+fn lock_folder(part: &Path) -> Result<fs::File, FetchError> {
     let open = || {
         frostline_files::create_folder(part)?;
         frostline_files::lock_file(&part.join(LOCK))

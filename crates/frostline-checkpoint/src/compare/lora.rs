@@ -30,7 +30,7 @@ impl Matrices<'_> {
     ///
     /// # Errors
     /// If a matrix cannot be read, or the two do not fit.
-    pub fn difference(&self) -> Result<Option<Difference>, CheckpointError> {
+    pub fn adapter_difference(&self) -> Result<Option<Difference>, CheckpointError> {
         let tensors = self.weights.tensors();
         let (a, b) = (&tensors[self.a], &tensors[self.b]);
         let numbers = |place: usize| {
@@ -47,7 +47,7 @@ impl Matrices<'_> {
             let mut bytes = vec![0; count as usize * tensor.dtype.width()];
             self.weights.read(place, 0..count, &mut bytes)?;
             let mut numbers = Vec::new();
-            tensor.dtype.decode(&bytes, &mut numbers);
+            tensor.dtype.decode_values(&bytes, &mut numbers);
             Ok(numbers)
         };
         let right = numbers(self.b)?;
@@ -99,7 +99,7 @@ impl Matrices<'_> {
 }
 
 /// Returns the factor of an adapter's product, from its config: `lora_alpha / r`.
-pub(super) fn scale(config: Option<&Value>, rank: u64, weight: &str) -> f64 {
+pub(super) fn adapter_scale(config: Option<&Value>, rank: u64, weight: &str) -> f64 {
     let Some(config) = config else { return 1.0 };
     let module = weight.strip_suffix(".weight").unwrap_or(weight);
     let pattern = config.get("alpha_pattern").and_then(Value::as_object);

@@ -10,17 +10,17 @@ mod stats;
 
 use serde::Serialize;
 
-use crate::optimiser::{self, Known};
-use crate::rule::{Applied, Rule};
+use crate::optimiser::{self, KnownParameter};
+use crate::rule::{Applied, FreezeRule};
 use crate::{CheckpointError, OptimiserReport};
 
-use named::Named;
-pub use row::{Change, Difference, Kind, Row};
-pub use side::Side;
+use named::NamedTensors;
+pub use row::{Difference, TensorChange, TensorKind, TensorRow};
+pub use side::ComparedSide;
 
 /// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct CheckpointComparison {
     /// The checkpoint before training.
     pub before: String,
     /// The checkpoint after training.
@@ -32,7 +32,7 @@ pub struct Comparison {
     /// Whether every frozen tensor stayed as it was.
     pub holds: bool,
     /// All tensors, by name.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TensorRow>,
     /// Names that share their memory in one of the files.
     pub ties: Vec<Vec<String>>,
     /// The optimiser's state after training, if it is in the same file or folder.
@@ -42,11 +42,11 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-impl Comparison {
+impl CheckpointComparison {
     /// Returns the number of frozen tensors that did not stay as they were.
     #[must_use]
-    pub fn violations(&self) -> usize {
-        self.rows.iter().filter(|row| row.violates()).count()
+    pub fn count_violations(&self) -> usize {
+        self.rows.iter().filter(|row| row.is_violation()).count()
     }
 }
 
@@ -54,35 +54,39 @@ impl Comparison {
 ///
 /// # Errors
 /// If a file cannot be read, the rule does not fit the names, or no tensor of one checkpoint is in the other.
-pub fn compare(before: Side<'_>, after: Side<'_>, rule: &Rule) -> Result<Comparison, CheckpointError> {
-    let named = Named::new(before, after)?;
-    let names = named.names();
-    let applied = rule.apply(&names)?;
+pub fn compare(
+    before: ComparedSide<'_>,
+    after: ComparedSide<'_>,
+    rule: &FreezeRule,
+) -> Result<CheckpointComparison, CheckpointError> {
+    let named = NamedTensors::new(before, after)?;
+    let names = named.all_names();
+    let applied = rule.apply_to_names(&names)?;
     let mut rows = Vec::new();
     let mut next = names.iter().skip(1);
     for name in &names {
-        next.next().into_iter().for_each(|next| named.announce(next));
-        rows.push(named.row(name, &applied)?);
+        next.next().into_iter().for_each(|next| named.announce_tensors(next));
+        rows.push(named.compare_name(name, &applied)?);
     }
-    rows.extend(named.adapters(&applied)?);
+    rows.extend(named.compare_adapters(&applied)?);
     let optimiser = after.optimiser.map(|state| {
-        let known = rows.iter().filter(|row| row.kind == Kind::Parameter && row.shape_after.is_some());
-        let known: Vec<Known<'_>> = known
-            .map(|row| Known {
+        let known = rows.iter().filter(|row| row.kind == TensorKind::Parameter && row.shape_after.is_some());
+        let known: Vec<KnownParameter<'_>> = known
+            .map(|row| KnownParameter {
                 name: &row.name,
                 shape: row.shape_after.as_deref().unwrap_or_default(),
                 is_frozen: row.frozen,
             })
             .collect();
-        optimiser::compare(&named.shortened(state), &known)
+        optimiser::compare_state(&named.shorten_state(state), &known)
     });
-    Ok(Comparison {
+    Ok(CheckpointComparison {
         before: before.weights.place().into(),
         after: after.weights.place().into(),
-        rule: applied.describe(),
+        rule: applied.describe_rule(),
         has_rule: !matches!(applied, Applied::Nothing),
-        holds: !rows.iter().any(Row::violates),
-        ties: named.ties(),
+        holds: !rows.iter().any(TensorRow::is_violation),
+        ties: named.tied_names(),
         optimiser,
         notes: named.prefix_note().into_iter().collect(),
         rows,

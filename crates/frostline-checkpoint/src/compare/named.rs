@@ -3,23 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::lora::{self, Matrices};
-use crate::compare::pair::Pair;
-use crate::compare::row::{Change, Kind, Row};
-use crate::compare::side::Side;
+use crate::compare::pair::TensorPair;
+use crate::compare::row::{TensorChange, TensorKind, TensorRow};
+use crate::compare::side::ComparedSide;
 use crate::compare::stats;
-use crate::names::{self, Prefix, Role};
+use crate::names::{self, NamePrefix, Role};
 use crate::rule::Applied;
 use crate::tensor::Tensor;
 use crate::{CheckpointError, DType, OptimiserState};
 
 /// The tensors of both sides by their plain names.
-pub(super) struct Named<'a> {
-    sides: [Side<'a>; 2],
+pub(super) struct NamedTensors<'a> {
+    sides: [ComparedSide<'a>; 2],
     /// The tensor of a name that is compared: the weight itself, or the copy that PEFT trains.
     own: [BTreeMap<String, usize>; 2],
     /// Tensors of adapters after training.
     adapters: BTreeMap<(String, Role), usize>,
-    prefix: Option<Prefix>,
+    prefix: Option<NamePrefix>,
     /// Groups of names that share their memory.
     ties: Vec<BTreeSet<String>>,
 }
@@ -54,15 +54,15 @@ const WORDS: [&str; 6] = [
     "embed_in.weight",
 ];
 
-impl<'a> Named<'a> {
+impl<'a> NamedTensors<'a> {
     /// Finds the tensors that belong together.
     ///
     /// # Errors
     /// If no tensor is on both sides.
-    pub fn new(before: Side<'a>, after: Side<'a>) -> Result<Self, CheckpointError> {
+    pub fn new(before: ComparedSide<'a>, after: ComparedSide<'a>) -> Result<Self, CheckpointError> {
         let sides = [before, after];
         let mut parsed = sides.map(|side| {
-            side.weights.tensors().iter().map(|tensor| names::parse(&tensor.name)).collect::<Vec<_>>()
+            side.weights.tensors().iter().map(|tensor| names::parse_name(&tensor.name)).collect::<Vec<_>>()
         });
         let is_adapter = |role| matches!(role, Role::LoraA | Role::LoraB | Role::Adapter);
         if parsed.iter().all(|names| names.iter().any(|name| is_adapter(name.role))) {
@@ -77,7 +77,7 @@ impl<'a> Named<'a> {
         }
         let plain =
             |side: usize| parsed[side].iter().map(|name| name.plain.as_str()).collect::<BTreeSet<_>>();
-        let prefix = names::prefix(&plain(0), &plain(1));
+        let prefix = names::common_prefix(&plain(0), &plain(1));
         let mut named = Self {
             sides,
             own: [BTreeMap::new(), BTreeMap::new()],
@@ -88,7 +88,7 @@ impl<'a> Named<'a> {
         for (side, names) in parsed.iter().enumerate() {
             let taken = plain(side);
             for (place, found) in names.iter().enumerate() {
-                let name = named.shorten(side, &found.plain, &taken).to_string();
+                let name = named.shorten_name(side, &found.plain, &taken).to_string();
                 match found.role {
                     // What PEFT trains counts, and not the original next to it.
                     Role::Trained => drop(named.own[side].insert(name, place)),
@@ -98,19 +98,19 @@ impl<'a> Named<'a> {
                 }
             }
         }
-        named.check()?;
+        named.check_names()?;
         named.ties = named.find_ties();
         Ok(named)
     }
 
     /// Returns a name without the prefix that only this side has.
-    fn shorten<'n>(&self, side: usize, name: &'n str, taken: &BTreeSet<&str>) -> &'n str {
+    fn shorten_name<'n>(&self, side: usize, name: &'n str, taken: &BTreeSet<&str>) -> &'n str {
         let prefix = self.prefix.as_ref().filter(|prefix| prefix.is_after == (side == 1));
-        let short = prefix.map_or(name, |prefix| prefix.strip(name));
+        let short = prefix.map_or(name, |prefix| prefix.strip_prefix(name));
         if short != name && taken.contains(short) { name } else { short }
     }
 
-    fn check(&self) -> Result<(), CheckpointError> {
+    fn check_names(&self) -> Result<(), CheckpointError> {
         let [before, after] = &self.own;
         let is_known = |name: &String| before.contains_key(name);
         if after.keys().any(is_known) || self.adapters.keys().any(|(name, _)| is_known(name)) {
@@ -135,12 +135,12 @@ impl<'a> Named<'a> {
     }
 
     /// Returns all names.
-    pub fn names(&self) -> BTreeSet<&str> {
+    pub fn all_names(&self) -> BTreeSet<&str> {
         self.own.iter().flat_map(BTreeMap::keys).map(String::as_str).collect()
     }
 
     /// Returns groups of names that share their memory.
-    pub fn ties(&self) -> Vec<Vec<String>> {
+    pub fn tied_names(&self) -> Vec<Vec<String>> {
         self.ties.iter().map(|group| group.iter().cloned().collect()).collect()
     }
 
@@ -157,22 +157,23 @@ impl<'a> Named<'a> {
             }
             found.extend(groups.into_values().filter(|group| group.len() > 1));
             let left_out = side.left_out.into_iter().flatten();
-            let pair =
-                |(name, kept): (&String, &String)| [name, kept].map(|name| names::parse(name).plain).into();
+            let pair = |(name, kept): (&String, &String)| {
+                [name, kept].map(|name| names::parse_name(name).plain).into()
+            };
             found.extend(left_out.map(pair));
         }
         found.into_iter().collect()
     }
 
-    fn tensor(&self, side: usize, name: &str) -> Option<&'a Tensor> {
+    fn tensor_of_side(&self, side: usize, name: &str) -> Option<&'a Tensor> {
         self.own[side].get(name).map(|place| &self.sides[side].weights.tensors()[*place])
     }
 
     /// Announces that the tensors of a name will be compared soon.
-    pub fn announce(&self, name: &str) {
+    pub fn announce_tensors(&self, name: &str) {
         if let [Some(before), Some(after)] = [0, 1].map(|side| self.own[side].get(name).copied()) {
             let [left, right] = self.sides.map(|side| side.weights);
-            stats::announce(Pair { before: (left, before), after: (right, after) });
+            stats::announce_first_pieces(TensorPair { before: (left, before), after: (right, after) });
         }
     }
 
@@ -180,29 +181,29 @@ impl<'a> Named<'a> {
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub fn row(&self, name: &str, rule: &Applied) -> Result<Row, CheckpointError> {
-        let tensors = [0, 1].map(|side| self.tensor(side, name));
+    pub fn compare_name(&self, name: &str, rule: &Applied) -> Result<TensorRow, CheckpointError> {
+        let tensors = [0, 1].map(|side| self.tensor_of_side(side, name));
         let places = [0, 1].map(|side| self.own[side].get(name).copied());
         let change = match places {
             [Some(before), Some(after)] => {
                 let [left, right] = self.sides.map(|side| side.weights);
-                stats::compare(Pair { before: (left, before), after: (right, after) })?
+                stats::compare_elements(TensorPair { before: (left, before), after: (right, after) })?
             }
-            [Some(_), None] if self.sides[1].adapter.is_some() => Change::LeftToBase,
-            [Some(_), None] => Change::Missing,
-            _ => Change::New,
+            [Some(_), None] if self.sides[1].adapter.is_some() => TensorChange::LeftToBase,
+            [Some(_), None] => TensorChange::Missing,
+            _ => TensorChange::New,
         };
-        let kind = kind(name, tensors);
-        let mut frozen = rule.freezes(name);
-        let rank = change.difference().and_then(|difference| difference.rank);
-        if frozen && rank.is_some() && rule.merges(name) {
+        let kind = tensor_kind(name, tensors);
+        let mut frozen = rule.is_frozen(name);
+        let rank = change.numeric_difference().and_then(|difference| difference.rank);
+        if frozen && rank.is_some() && rule.is_merged(name) {
             // The policy trains the weight through the matrices that were merged into it.
             frozen = false;
         }
-        let reason = self.reason(name, &change, kind, rule);
-        Ok(Row {
+        let reason = self.explain_change(name, &change, kind, rule);
+        Ok(TensorRow {
             name: name.into(),
-            group: rule.group(name),
+            group: rule.group_of_name(name),
             kind,
             frozen,
             dtype_before: tensors[0].map(|tensor| tensor.dtype),
@@ -215,7 +216,13 @@ impl<'a> Named<'a> {
     }
 
     /// Explains a change, if the numbers and names allow it.
-    fn reason(&self, name: &str, change: &Change, kind: Kind, rule: &Applied) -> Option<String> {
+    fn explain_change(
+        &self,
+        name: &str,
+        change: &TensorChange,
+        kind: TensorKind,
+        rule: &Applied,
+    ) -> Option<String> {
         let others: BTreeSet<&String> = self
             .ties
             .iter()
@@ -224,21 +231,22 @@ impl<'a> Named<'a> {
             .filter(|other| *other != name)
             .collect();
         match change {
-            Change::Missing if kind == Kind::Buffer => {
+            TensorChange::Missing if kind == TensorKind::Buffer => {
                 Some("a buffer, which newer versions leave out".into())
             }
-            Change::Missing | Change::New => {
-                let side = usize::from(matches!(change, Change::Missing));
+            TensorChange::Missing | TensorChange::New => {
+                let side = usize::from(matches!(change, TensorChange::Missing));
                 let kept = others.into_iter().find(|other| self.own[side].contains_key(*other))?;
                 Some(format!("tied: saved once, as `{kept}`"))
             }
-            Change::Moved(difference) => {
+            TensorChange::Moved(difference) => {
                 if let Some(other) =
-                    others.into_iter().find(|other| rule.freezes(name) && !rule.freezes(other))
+                    others.into_iter().find(|other| rule.is_frozen(name) && !rule.is_frozen(other))
                 {
                     return Some(format!("tied to `{other}`, which is trainable"));
                 }
-                if kind == Kind::Buffer && name.contains("running_") || name.ends_with("num_batches_tracked")
+                if kind == TensorKind::Buffer && name.contains("running_")
+                    || name.ends_with("num_batches_tracked")
                 {
                     return Some(
                         "statistics of a normalisation layer: its module was in train() mode".into(),
@@ -254,7 +262,7 @@ impl<'a> Named<'a> {
                     return Some(format!("the difference has rank {rank}: a merged LoRA adapter"));
                 }
                 let head = self.tied_head(name)?;
-                rule.freezes(name).then(|| {
+                rule.is_frozen(name).then(|| {
                     format!("the output layer of `{head}` is not in the file; it is usually tied to this")
                 })
             }
@@ -264,10 +272,10 @@ impl<'a> Named<'a> {
 
     /// Returns the language-model head whose last layer is probably tied to these word embeddings and therefore not saved.
     fn tied_head(&self, name: &str) -> Option<&'static str> {
-        let shape = &self.tensor(1, name)?.shape;
-        let has_twin = self.own[1]
-            .keys()
-            .any(|other| other != name && self.tensor(1, other).is_some_and(|tensor| tensor.shape == *shape));
+        let shape = &self.tensor_of_side(1, name)?.shape;
+        let has_twin = self.own[1].keys().any(|other| {
+            other != name && self.tensor_of_side(1, other).is_some_and(|tensor| tensor.shape == *shape)
+        });
         let is_words = WORDS.iter().any(|end| name.ends_with(end));
         let head = TIED_HEADS.iter().find(|head| self.own[1].keys().any(|other| other.starts_with(**head)));
         head.filter(|_| is_words && !has_twin).map(|head| head.trim_end_matches('.'))
@@ -277,32 +285,32 @@ impl<'a> Named<'a> {
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub fn adapters(&self, rule: &Applied) -> Result<Vec<Row>, CheckpointError> {
+    pub fn compare_adapters(&self, rule: &Applied) -> Result<Vec<TensorRow>, CheckpointError> {
         let mut rows = Vec::new();
         let weights = self.sides[1].weights;
         for ((name, role), place) in &self.adapters {
             let tensor = &weights.tensors()[*place];
-            let base = self.tensor(0, name);
-            let mut row = Row {
+            let base = self.tensor_of_side(0, name);
+            let mut row = TensorRow {
                 name: name.clone(),
-                group: rule.group(name),
-                kind: Kind::Adapter,
+                group: rule.group_of_name(name),
+                kind: TensorKind::Adapter,
                 frozen: rule.freezes_group(name),
                 dtype_before: None,
                 dtype_after: Some(tensor.dtype),
                 shape_before: base.map(|tensor| tensor.shape.clone()),
                 shape_after: Some(tensor.shape.clone()),
-                change: Change::New,
+                change: TensorChange::New,
                 reason: None,
             };
             match (role, self.adapters.get(&(name.clone(), Role::LoraB))) {
                 (Role::LoraA, Some(b)) => {
                     let rank = tensor.shape.first().copied().unwrap_or(0);
-                    let scale = lora::scale(self.sides[1].adapter, rank, name);
+                    let scale = lora::adapter_scale(self.sides[1].adapter, rank, name);
                     let matrices =
                         Matrices { weights, a: *place, b: *b, shape: row.shape_before.clone(), scale };
                     row.name = format!("{name} + LoRA");
-                    let difference = matrices.difference()?;
+                    let difference = matrices.adapter_difference()?;
                     row.reason = Some(match difference {
                         Some(_) if self.sides[1].adapter.is_some() => format!("LoRA of rank {rank}"),
                         Some(_) => {
@@ -310,7 +318,7 @@ impl<'a> Named<'a> {
                         }
                         None => "the second matrix is zero: the adapter never learned".into(),
                     });
-                    row.change = difference.map_or(Change::Same, Change::Adapted);
+                    row.change = difference.map_or(TensorChange::Same, TensorChange::Adapted);
                 }
                 (Role::LoraB, _) if self.adapters.contains_key(&(name.clone(), Role::LoraA)) => continue,
                 _ => {}
@@ -321,23 +329,23 @@ impl<'a> Named<'a> {
     }
 
     /// Returns an optimiser's state with names as they are compared.
-    pub fn shortened(&self, state: &OptimiserState) -> OptimiserState {
+    pub fn shorten_state(&self, state: &OptimiserState) -> OptimiserState {
         let mut state = state.clone();
         for entry in state.entries.iter_mut().filter(|entry| entry.is_named) {
-            let plain = names::parse(&entry.key).plain;
+            let plain = names::parse_name(&entry.key).plain;
             let short = plain.strip_prefix("model.").unwrap_or(&plain);
             let known = [plain.clone(), short.into(), format!("model.{short}")];
             let known = known.into_iter().find(|name| self.own[1].contains_key(name));
-            entry.key = known.unwrap_or_else(|| self.shorten(1, &plain, &BTreeSet::new()).to_string());
+            entry.key = known.unwrap_or_else(|| self.shorten_name(1, &plain, &BTreeSet::new()).to_string());
         }
         state
     }
 }
 
 /// Returns the kind of a tensor.
-fn kind(name: &str, tensors: [Option<&Tensor>; 2]) -> Kind {
+fn tensor_kind(name: &str, tensors: [Option<&Tensor>; 2]) -> TensorKind {
     if name.split('.').any(|part| part.starts_with("lora_")) {
-        return Kind::Adapter;
+        return TensorKind::Adapter;
     }
     let mut tensors = tensors.into_iter().flatten();
     let marked = tensors.clone().find_map(|tensor| tensor.is_buffer);
@@ -345,5 +353,5 @@ fn kind(name: &str, tensors: [Option<&Tensor>; 2]) -> Kind {
     let is_number =
         |dtype: DType| dtype.is_float() || matches!(dtype, DType::Raw(_) | DType::C64 | DType::C128);
     let usual = BUFFERS.contains(&last) || !tensors.all(|tensor| is_number(tensor.dtype));
-    if marked.unwrap_or(usual) { Kind::Buffer } else { Kind::Parameter }
+    if marked.unwrap_or(usual) { TensorKind::Buffer } else { TensorKind::Parameter }
 }

@@ -2,7 +2,7 @@
 //! too.
 
 use crate::CheckpointError;
-use crate::compare::pair::Pair;
+use crate::compare::pair::TensorPair;
 
 /// The most rows and columns of the sample.
 const SAMPLE: usize = 128;
@@ -11,8 +11,8 @@ const SAMPLE: usize = 128;
 const MOST_ROW: u64 = 1 << 22;
 
 /// Returns the rank of the difference of two matrices if it is low, and larger than rounding explains.
-pub(super) fn of(pair: Pair<'_>) -> Result<Option<usize>, CheckpointError> {
-    let [before, after] = pair.tensors();
+pub(super) fn difference_rank(pair: TensorPair<'_>) -> Result<Option<usize>, CheckpointError> {
+    let [before, after] = pair.both_tensors();
     let rows = before.shape.first().copied().unwrap_or(0);
     let columns: u64 = before.shape.iter().skip(1).product();
     let size = SAMPLE.min(rows as usize).min(columns as usize);
@@ -24,7 +24,7 @@ pub(super) fn of(pair: Pair<'_>) -> Result<Option<usize>, CheckpointError> {
     let mut squares = 0.0;
     for row in 0..size {
         let start = spread(row, rows) * columns;
-        let [left, right] = pair.numbers(start..start + columns)?;
+        let [left, right] = pair.read_numbers(start..start + columns)?;
         for column in 0..size {
             let place = spread(column, columns) as usize;
             squares += right[place] * right[place];
@@ -33,14 +33,14 @@ pub(super) fn of(pair: Pair<'_>) -> Result<Option<usize>, CheckpointError> {
     }
     // The largest singular value that rounding of the values causes in a matrix of this size, with room.
     let typical = (squares / (size * size) as f64).sqrt();
-    let rounding = before.dtype.rounding().max(after.dtype.rounding());
+    let rounding = before.dtype.rounding_error().max(after.dtype.rounding_error());
     let noise = 4.0 * rounding * typical * 2.0 * (size as f64).sqrt();
     let lengths: Vec<f64> = matrix
         .chunks_exact(size)
         .map(|row| row.iter().map(|value| value * value).sum::<f64>().sqrt())
         .collect();
     let longest = lengths.iter().copied().fold(0.0, f64::max);
-    let diagonal = pivots(&mut matrix, size);
+    let diagonal = qr_diagonal(&mut matrix, size);
     let first = diagonal.first().copied().unwrap_or(0.0);
     let rank = diagonal.iter().filter(|value| **value > noise.max(1e-9 * first)).count();
     // Noise among the largest values would hide the rank.
@@ -52,7 +52,7 @@ pub(super) fn of(pair: Pair<'_>) -> Result<Option<usize>, CheckpointError> {
 }
 
 /// Returns the diagonal of R in a QR decomposition with pivoting, which decreases about as the singular values do.
-fn pivots(matrix: &mut [f64], size: usize) -> Vec<f64> {
+fn qr_diagonal(matrix: &mut [f64], size: usize) -> Vec<f64> {
     let mut diagonal = Vec::new();
     let mut columns: Vec<Vec<f64>> =
         (0..size).map(|column| (0..size).map(|row| matrix[row * size + column]).collect()).collect();
@@ -76,7 +76,7 @@ fn pivots(matrix: &mut [f64], size: usize) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::pivots;
+    use super::qr_diagonal;
 
     #[test]
     fn pivots_count_the_rank() {
@@ -93,7 +93,7 @@ mod tests {
                         .sum()
                 })
                 .collect();
-            let diagonal = pivots(&mut matrix, size);
+            let diagonal = qr_diagonal(&mut matrix, size);
             assert_eq!(
                 diagonal.iter().filter(|value| **value > 1e-9 * diagonal[0]).count(),
                 rank,

@@ -6,13 +6,13 @@ use crate::DType;
 
 /// The result for one tensor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct TensorRow {
     /// The name without what wrappers add.
     pub name: String,
     /// The part of the model: `embeddings`, `block 3`, or the first part of the name.
     pub group: String,
     /// What kind of tensor it is.
-    pub kind: Kind,
+    pub kind: TensorKind,
     /// Whether it must not change.
     pub frozen: bool,
     /// The type before, if it was there.
@@ -24,7 +24,7 @@ pub struct Row {
     /// The shape after, if it is there.
     pub shape_after: Option<Vec<u64>>,
     /// What happened to it.
-    pub change: Change,
+    pub change: TensorChange,
     /// Why it moved or is missing, if that can be seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -33,7 +33,7 @@ pub struct Row {
 /// What kind of tensor a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum TensorKind {
     /// A parameter.
     Parameter,
     /// A buffer: the file marks it so, its elements are not floating-point numbers, or its name is the usual one of a buffer.
@@ -45,7 +45,7 @@ pub enum Kind {
 /// What happened to a tensor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Change {
+pub enum TensorChange {
     /// Every bit is equal.
     Same,
     /// The type changed, and the numbers are equal up to rounding to the narrower type.
@@ -87,10 +87,10 @@ pub struct Difference {
     pub rank: Option<usize>,
 }
 
-impl Change {
+impl TensorChange {
     /// Returns the difference in numbers.
     #[must_use]
-    pub const fn difference(&self) -> Option<&Difference> {
+    pub const fn numeric_difference(&self) -> Option<&Difference> {
         match self {
             Self::Moved(difference) | Self::Adapted(difference) => Some(difference),
             _ => None,
@@ -104,22 +104,29 @@ impl Change {
     }
 }
 
-impl Row {
+impl TensorRow {
     /// Returns whether a frozen tensor moved, or is not there to show that it did not.
     #[must_use]
-    pub fn violates(&self) -> bool {
+    pub fn is_violation(&self) -> bool {
         self.frozen
             && match self.change {
-                Change::Moved(_) | Change::Adapted(_) | Change::Shape | Change::Uncompared => true,
+                TensorChange::Moved(_)
+                | TensorChange::Adapted(_)
+                | TensorChange::Shape
+                | TensorChange::Uncompared => true,
                 // Without its value before, a new tensor shows nothing; a missing one with a reason is elsewhere in the file.
-                Change::Missing => self.reason.is_none(),
-                Change::Same | Change::Rounded | Change::LeftToBase | Change::New => false,
+                TensorChange::Missing => self.reason.is_none(),
+                TensorChange::Same | TensorChange::Rounded | TensorChange::LeftToBase | TensorChange::New => {
+                    false
+                }
             }
     }
 
     /// Returns whether a trainable parameter did not move.
     #[must_use]
     pub fn is_still(&self) -> bool {
-        !self.frozen && self.kind == Kind::Parameter && matches!(self.change, Change::Same | Change::Rounded)
+        !self.frozen
+            && self.kind == TensorKind::Parameter
+            && matches!(self.change, TensorChange::Same | TensorChange::Rounded)
     }
 }

@@ -9,14 +9,14 @@ use crate::{Checkpoint, OptimiserState};
 
 /// One of the two checkpoints.
 #[derive(Clone, Copy)]
-pub struct Side<'a> {
+pub struct ComparedSide<'a> {
     pub(super) weights: &'a dyn Weights,
     pub(super) optimiser: Option<&'a OptimiserState>,
     pub(super) adapter: Option<&'a Value>,
     pub(super) left_out: Option<&'a BTreeMap<String, String>>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> ComparedSide<'a> {
     /// Describes weights without an optimiser, such as a state dict in memory.
     #[must_use]
     pub fn new(weights: &'a dyn Weights) -> Self {
@@ -30,7 +30,7 @@ impl<'a> Side<'a> {
     }
 }
 
-impl<'a> From<&'a Checkpoint> for Side<'a> {
+impl<'a> From<&'a Checkpoint> for ComparedSide<'a> {
     fn from(checkpoint: &'a Checkpoint) -> Self {
         Self {
             weights: checkpoint,

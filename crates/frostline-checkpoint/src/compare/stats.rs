@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::compare::pair::{Buffers, Pair};
+use crate::compare::pair::{Buffers, TensorPair};
 use crate::compare::rank;
-use crate::compare::row::{Change, Difference};
+use crate::compare::row::{Difference, TensorChange};
 use crate::tensor::Tensor;
 use crate::{CheckpointError, DType};
 
@@ -23,14 +23,14 @@ thread_local! {
 }
 
 /// Announces the first pieces of two tensors.
-pub(super) fn announce(pair: Pair<'_>) {
-    let count = pair.tensors().map(Tensor::count).into_iter().min().unwrap_or(0);
-    pair.announce(0..count.min(BATCH as u64 * PIECE));
+pub(super) fn announce_first_pieces(pair: TensorPair<'_>) {
+    let count = pair.both_tensors().map(Tensor::count).into_iter().min().unwrap_or(0);
+    pair.announce_range(0..count.min(BATCH as u64 * PIECE));
 }
 
 /// Sums over some of the elements.
 #[derive(Clone, Debug, Default)]
-struct Sums {
+struct ElementSums {
     changed: u64,
     changed_rows: u64,
     /// Elements that differ, except if one is the other rounded to the narrower type.
@@ -47,62 +47,62 @@ struct Sums {
 ///
 /// # Errors
 /// If a file cannot be read.
-pub(super) fn compare(pair: Pair<'_>) -> Result<Change, CheckpointError> {
-    let [before, after] = pair.tensors();
+pub(super) fn compare_elements(pair: TensorPair<'_>) -> Result<TensorChange, CheckpointError> {
+    let [before, after] = pair.both_tensors();
     if before.shape != after.shape {
-        return Ok(Change::Shape);
+        return Ok(TensorChange::Shape);
     }
     let types = [before.dtype, after.dtype];
     if types[0] != types[1] && types.iter().any(|dtype| !dtype.has_numbers()) {
-        return Ok(Change::Uncompared);
+        return Ok(TensorChange::Uncompared);
     }
     let count = before.count();
     let row: u64 = before.shape.iter().skip(1).product();
     let piece = if row > 0 && row <= PIECE { PIECE / row * row } else { PIECE };
     let pieces: Vec<Range<u64>> =
         (0..count.div_ceil(piece)).map(|number| number * piece..((number + 1) * piece).min(count)).collect();
-    let mut all = Sums::default();
+    let mut all = ElementSums::default();
     let mut batches = pieces.chunks(BATCH).peekable();
     while let Some(batch) = batches.next() {
         // Threads work on neighbouring pieces while the system reads the next ones.
         if let Some([first, .., last]) = batches.peek() {
-            pair.announce(first.start..last.end);
+            pair.announce_range(first.start..last.end);
         }
         let sums = batch
             .par_iter()
             .map(|elements| BUFFERS.with_borrow_mut(|buffers| sums_of(pair, elements.clone(), row, buffers)));
-        let sums: Vec<Option<Sums>> = sums.collect::<Result<_, _>>()?;
-        sums.iter().flatten().for_each(|sums| all.add(sums));
+        let sums: Vec<Option<ElementSums>> = sums.collect::<Result<_, _>>()?;
+        sums.iter().flatten().for_each(|sums| all.add_sums(sums));
     }
     if all.changed == 0 {
-        return Ok(Change::Same);
+        return Ok(TensorChange::Same);
     }
     if types[0] != types[1] && all.unequal == 0 {
-        return Ok(Change::Rounded);
+        return Ok(TensorChange::Rounded);
     }
-    let mut difference = all.difference(before);
+    let mut difference = all.to_difference(before);
     // A merged adapter changes most rows.
     if all.changed_rows * 2 >= before.shape.first().copied().unwrap_or(0)
         && types.iter().all(|dtype| dtype.is_float())
     {
-        difference.rank = rank::of(pair)?;
+        difference.rank = rank::difference_rank(pair)?;
     }
-    Ok(Change::Moved(difference))
+    Ok(TensorChange::Moved(difference))
 }
 
 /// Compares a range; `None` if all bytes are equal.
 fn sums_of(
-    pair: Pair<'_>,
+    pair: TensorPair<'_>,
     elements: Range<u64>,
     row: u64,
     buffers: &mut Buffers,
-) -> Result<Option<Sums>, CheckpointError> {
-    pair.read(&elements, &mut buffers.bytes)?;
-    let [before, after] = pair.tensors().map(|tensor| tensor.dtype);
+) -> Result<Option<ElementSums>, CheckpointError> {
+    pair.read_range(&elements, &mut buffers.bytes)?;
+    let [before, after] = pair.both_tensors().map(|tensor| tensor.dtype);
     if before == after && buffers.bytes[0] == buffers.bytes[1] {
         return Ok(None);
     }
-    let mut sums = Sums::default();
+    let mut sums = ElementSums::default();
     if !before.has_numbers() {
         let width = before.width();
         let [left, right] = &buffers.bytes;
@@ -111,7 +111,7 @@ fn sums_of(
         sums.not_finite = sums.changed;
         return Ok(Some(sums));
     }
-    pair.decode(buffers);
+    pair.decode_bytes(buffers);
     let [left, right] = &buffers.numbers;
     let row = if row > 0 && row <= PIECE { row as usize } else { left.len().max(1) };
     let mut at = elements.start;
@@ -122,7 +122,7 @@ fn sums_of(
     Ok(Some(sums))
 }
 
-impl Sums {
+impl ElementSums {
     /// Adds the differences in a row that begins at an element.
     fn add_row(&mut self, before: &[f64], after: &[f64], start: u64, types: [DType; 2]) {
         let changed = self.changed;
@@ -140,7 +140,7 @@ impl Sums {
                 continue;
             }
             if types[0] != types[1] {
-                let is_rounded = types[1].round(a) == b || types[0].round(b) == a;
+                let is_rounded = types[1].round_value(a) == b || types[0].round_value(b) == a;
                 self.unequal += u64::from(!is_rounded);
             }
             if d.abs() > largest.0 || (largest.1.is_none() && self.changed == 1) {
@@ -157,7 +157,7 @@ impl Sums {
     }
 
     /// Adds the sums of later elements.
-    fn add(&mut self, other: &Self) {
+    fn add_sums(&mut self, other: &Self) {
         if other.largest > self.largest || self.changed == 0 {
             (self.largest, self.at) = (other.largest, other.at);
         }
@@ -170,7 +170,7 @@ impl Sums {
         self.difference_squared += other.difference_squared;
     }
 
-    fn difference(&self, tensor: &Tensor) -> Difference {
+    fn to_difference(&self, tensor: &Tensor) -> Difference {
         let mut at = vec![0; tensor.shape.len()];
         let mut position = self.at;
         for (index, size) in at.iter_mut().zip(&tensor.shape).rev() {
@@ -184,14 +184,14 @@ impl Sums {
             elements: tensor.count(),
             changed_rows: self.changed_rows,
             not_finite: self.not_finite,
-            scale: self.scale(tensor),
+            scale: self.decay_factor(tensor),
             rank: None,
         }
     }
 
     /// Returns the factor if all elements were multiplied by nearly the same one below 1: weight decay. Rounding and elements that
     /// were too small for it leave a rest.
-    fn scale(&self, tensor: &Tensor) -> Option<f64> {
+    fn decay_factor(&self, tensor: &Tensor) -> Option<f64> {
         /// The part of the difference's length that other changes may be.
         const REST: f64 = 0.05;
         if !tensor.dtype.is_float() || tensor.count() < 4 || self.not_finite > 0 || self.before_squared == 0.0

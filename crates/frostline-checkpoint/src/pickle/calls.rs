@@ -1,6 +1,6 @@
 //! The calls in a pickle: torch's own are known by name and make descriptions of tensors; all others make objects.
 
-use super::value::{Node, Pickle, StorageId, TensorSpec, Value};
+use super::value::{Node, Pickle, PickleValue, StorageId, TensorSpec};
 use crate::DType;
 
 /// Modules of Python with which pickles attack the computer that loads them. No checkpoint calls them.
@@ -75,33 +75,39 @@ const HOSTILE_BUILTINS: &[&str] = &[
 ///
 /// # Errors
 /// If the function is one with which pickles attack a computer, or torch's own function has other arguments than torch writes.
-pub(super) fn call(pickle: &Pickle<'_>, function: Value, args: Value) -> Result<Node, String> {
-    let Some(name) = pickle.global(function) else {
+pub(super) fn call_function(
+    pickle: &Pickle<'_>,
+    function: PickleValue,
+    args: PickleValue,
+) -> Result<Node, String> {
+    let Some(name) = pickle.global_name(function) else {
         // A method of an object, or the result of another call.
-        return Ok(object(function, args));
+        return Ok(make_object(function, args));
     };
     refuse_hostile(&name)?;
-    let args_list = pickle.list(args).unwrap_or_default();
+    let args_list = pickle.value_list(args).unwrap_or_default();
     let made = match name.as_str() {
         "collections.OrderedDict" | "collections.Counter" | "builtins.dict" | "__builtin__.dict" => {
-            dict(pickle, args_list)
+            make_dict(pickle, args_list)
         }
         "torch.Size" | "builtins.list" | "builtins.tuple" | "builtins.set" | "builtins.frozenset"
         | "__builtin__.set" => {
-            let items = args_list.first().and_then(|items| pickle.list(*items)).unwrap_or_default();
+            let items = args_list.first().and_then(|items| pickle.value_list(*items)).unwrap_or_default();
             Some(Node::List(items.to_vec()))
         }
         "torch._utils._rebuild_tensor" | "torch._utils._rebuild_tensor_v2" => {
-            Some(Node::Tensor(tensor(pickle, args_list, None)?))
+            Some(Node::Tensor(make_tensor(pickle, args_list, None)?))
         }
         "torch._utils._rebuild_tensor_v3" => {
-            let dtype =
-                args_list.get(6).and_then(|dtype| pickle.global(*dtype)).and_then(|name| named(&name));
+            let dtype = args_list
+                .get(6)
+                .and_then(|dtype| pickle.global_name(*dtype))
+                .and_then(|name| dtype_by_name(&name));
             let dtype = dtype.ok_or("a tensor of an unknown type")?;
-            Some(Node::Tensor(tensor(pickle, args_list, Some(dtype))?))
+            Some(Node::Tensor(make_tensor(pickle, args_list, Some(dtype))?))
         }
         "torch._utils._rebuild_parameter" | "torch._utils._rebuild_parameter_with_state" => {
-            match args_list.first().and_then(|data| pickle.node(*data)) {
+            match args_list.first().and_then(|data| pickle.value_node(*data)) {
                 Some(Node::Tensor(spec)) => {
                     Some(Node::Tensor(TensorSpec { is_parameter: true, ..spec.clone() }))
                 }
@@ -110,21 +116,23 @@ pub(super) fn call(pickle: &Pickle<'_>, function: Value, args: Value) -> Result<
         }
         // The arguments are another call and its arguments.
         "torch._tensor._rebuild_from_type_v2" => match args_list {
-            [inner, _, args, ..] if is_rebuild(pickle, *inner) => return call(pickle, *inner, *args),
+            [inner, _, args, ..] if is_rebuild(pickle, *inner) => {
+                return call_function(pickle, *inner, *args);
+            }
             _ => None,
         },
         _ => None,
     };
-    Ok(made.unwrap_or_else(|| object(function, args)))
+    Ok(made.unwrap_or_else(|| make_object(function, args)))
 }
 
 /// Returns whether this is a function that makes a tensor: it can be called from another call, and no deeper.
-fn is_rebuild(pickle: &Pickle<'_>, function: Value) -> bool {
-    pickle.global(function).is_some_and(|name| name.starts_with("torch._utils._rebuild_"))
+fn is_rebuild(pickle: &Pickle<'_>, function: PickleValue) -> bool {
+    pickle.global_name(function).is_some_and(|name| name.starts_with("torch._utils._rebuild_"))
 }
 
-fn object(class: Value, args: Value) -> Node {
-    Node::Object { class, args, state: Value::None, items: Vec::new() }
+fn make_object(class: PickleValue, args: PickleValue) -> Node {
+    Node::Object { class, args, state: PickleValue::None, items: Vec::new() }
 }
 
 /// Checks that a name is not one with which pickles attack a computer.
@@ -143,27 +151,31 @@ fn refuse_hostile(name: &str) -> Result<(), String> {
 }
 
 /// Makes a dictionary from the argument of its class: none, a dictionary, or a list of pairs.
-fn dict(pickle: &Pickle<'_>, args: &[Value]) -> Option<Node> {
+fn make_dict(pickle: &Pickle<'_>, args: &[PickleValue]) -> Option<Node> {
     let Some(first) = args.first() else { return Some(Node::Dict(Vec::new())) };
-    if let Some(pairs) = pickle.pairs(*first) {
+    if let Some(pairs) = pickle.value_pairs(*first) {
         return Some(Node::Dict(pairs.to_vec()));
     }
-    let pair = |item: &Value| match pickle.list(*item) {
+    let pair = |item: &PickleValue| match pickle.value_list(*item) {
         Some([key, value]) => Some((*key, *value)),
         _ => None,
     };
-    Some(Node::Dict(pickle.list(*first)?.iter().map(pair).collect::<Option<_>>()?))
+    Some(Node::Dict(pickle.value_list(*first)?.iter().map(pair).collect::<Option<_>>()?))
 }
 
 /// Reads the arguments of a function that makes a tensor: storage, offset, sizes, strides.
-fn tensor(pickle: &Pickle<'_>, args: &[Value], dtype: Option<DType>) -> Result<TensorSpec, String> {
-    let [Value::Node(place), Value::Int(offset), shape, strides, ..] = args else {
+fn make_tensor(
+    pickle: &Pickle<'_>,
+    args: &[PickleValue],
+    dtype: Option<DType>,
+) -> Result<TensorSpec, String> {
+    let [PickleValue::Node(place), PickleValue::Int(offset), shape, strides, ..] = args else {
         return Err("a tensor without storage, offset, sizes and strides".into());
     };
-    let Some(Node::Storage(storage)) = pickle.node(args[0]) else {
+    let Some(Node::Storage(storage)) = pickle.value_node(args[0]) else {
         return Err("a tensor without a storage".into());
     };
-    let sizes = |value: Value| pickle.sizes(value).filter(|sizes| sizes.len() <= MOST_DIMENSIONS);
+    let sizes = |value: PickleValue| pickle.value_sizes(value).filter(|sizes| sizes.len() <= MOST_DIMENSIONS);
     let (Some(shape), Some(strides)) = (sizes(*shape), sizes(*strides)) else {
         return Err("a tensor whose sizes are no list of numbers".into());
     };
@@ -176,13 +188,14 @@ fn tensor(pickle: &Pickle<'_>, args: &[Value], dtype: Option<DType>) -> Result<T
 const MOST_DIMENSIONS: usize = 64;
 
 /// Reads the id of a storage: `('storage', torch.FloatStorage, key, device, count)`.
-pub(super) fn storage(pickle: &Pickle<'_>, id: Value) -> Result<StorageId, String> {
-    let items = pickle.list(id).unwrap_or_default();
+pub(super) fn parse_storage(pickle: &Pickle<'_>, id: PickleValue) -> Result<StorageId, String> {
+    let items = pickle.value_list(id).unwrap_or_default();
     let [kind, class, key, _, count, ..] = items else {
         return Err("an id that is not the id of a storage; the file was not written by `torch.save`".into());
     };
-    let class = pickle.global(*class);
-    let (Some("storage"), Some(class), Value::Int(count)) = (pickle.text(*kind), class, count) else {
+    let class = pickle.global_name(*class);
+    let (Some("storage"), Some(class), PickleValue::Int(count)) = (pickle.value_text(*kind), class, count)
+    else {
         return Err("an id that is not the id of a storage; the file was not written by `torch.save`".into());
     };
     let name = class.rsplit('.').next().unwrap_or_default();
@@ -216,7 +229,7 @@ fn of_storage(name: &str) -> Option<DType> {
 }
 
 /// Returns the type that torch calls by this name, such as `torch.float32`.
-fn named(name: &str) -> Option<DType> {
+fn dtype_by_name(name: &str) -> Option<DType> {
     Some(match name.strip_prefix("torch.")? {
         "float32" | "float" => DType::F32,
         "float64" | "double" => DType::F64,

@@ -8,4 +8,4 @@ mod machine;
 mod value;
 
 pub(crate) use machine::unpickle;
-pub(crate) use value::{Node, Pickle, StorageId, TensorSpec, Value};
+pub(crate) use value::{Node, Pickle, PickleValue, StorageId, TensorSpec};

@@ -6,7 +6,7 @@ use crate::DType;
 
 /// A value. Text, bytes and nodes are positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum PickleValue {
     /// `None`.
     None,
     /// A truth value.
@@ -27,9 +27,9 @@ pub(crate) enum Value {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
     /// A list, a tuple or a set.
-    List(Vec<Value>),
+    List(Vec<PickleValue>),
     /// A dictionary.
-    Dict(Vec<(Value, Value)>),
+    Dict(Vec<(PickleValue, PickleValue)>),
     /// A class or a function, by the ranges of its module and its name.
     Global(Range<usize>, Range<usize>),
     /// A storage.
@@ -39,13 +39,13 @@ pub(crate) enum Node {
     /// What another name would have made.
     Object {
         /// The class or the function.
-        class: Value,
+        class: PickleValue,
         /// The arguments.
-        args: Value,
+        args: PickleValue,
         /// The attributes; `Value::None` without any.
-        state: Value,
+        state: PickleValue,
         /// Items, if it behaves as a dictionary.
-        items: Vec<(Value, Value)>,
+        items: Vec<(PickleValue, PickleValue)>,
     },
 }
 
@@ -53,7 +53,7 @@ pub(crate) enum Node {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StorageId {
     /// The key, such as `3` for the entry `data/3`.
-    pub key: Value,
+    pub key: PickleValue,
     /// The type of the elements; `None` for bytes without a type.
     pub dtype: Option<DType>,
     /// The number of elements.
@@ -82,33 +82,33 @@ pub(crate) struct TensorSpec {
 pub(crate) struct Pickle<'a> {
     pub bytes: &'a [u8],
     pub nodes: Vec<Node>,
-    pub root: Value,
+    pub root: PickleValue,
     /// The number of bytes up to the end of the pickle.
     pub length: usize,
 }
 
 impl<'a> Pickle<'a> {
     /// Returns a value's parts.
-    pub fn node(&self, value: Value) -> Option<&Node> {
+    pub fn value_node(&self, value: PickleValue) -> Option<&Node> {
         match value {
-            Value::Node(place) => self.nodes.get(place as usize),
+            PickleValue::Node(place) => self.nodes.get(place as usize),
             _ => None,
         }
     }
 
     /// Returns a value as text.
-    pub fn text(&self, value: Value) -> Option<&'a str> {
-        let Value::Text(from, to) = value else { return None };
+    pub fn value_text(&self, value: PickleValue) -> Option<&'a str> {
+        let PickleValue::Text(from, to) = value else { return None };
         self.bytes.get(from as usize..to as usize).and_then(|bytes| std::str::from_utf8(bytes).ok())
     }
 
     /// Returns the elements of a list or a tuple.
-    pub fn list(&self, value: Value) -> Option<&[Value]> {
-        match self.node(value) {
+    pub fn value_list(&self, value: PickleValue) -> Option<&[PickleValue]> {
+        match self.value_node(value) {
             Some(Node::List(items)) => Some(items),
             // `torch.Size` and other classes of tuples have one argument.
-            Some(Node::Object { args, .. }) => match self.node(*args) {
-                Some(Node::List(args)) if args.len() == 1 => match self.node(args[0]) {
+            Some(Node::Object { args, .. }) => match self.value_node(*args) {
+                Some(Node::List(args)) if args.len() == 1 => match self.value_node(args[0]) {
                     Some(Node::List(items)) => Some(items),
                     _ => None,
                 },
@@ -119,8 +119,8 @@ impl<'a> Pickle<'a> {
     }
 
     /// Returns the pairs of a dictionary or of an object that behaves as one.
-    pub fn pairs(&self, value: Value) -> Option<&[(Value, Value)]> {
-        match self.node(value)? {
+    pub fn value_pairs(&self, value: PickleValue) -> Option<&[(PickleValue, PickleValue)]> {
+        match self.value_node(value)? {
             Node::Dict(pairs) => Some(pairs),
             Node::Object { items, .. } if !items.is_empty() => Some(items),
             _ => None,
@@ -128,37 +128,37 @@ impl<'a> Pickle<'a> {
     }
 
     /// Returns the value of a key of a dictionary, or of an attribute of an object.
-    pub fn get(&self, value: Value, key: &str) -> Option<Value> {
-        let find = |pairs: &[(Value, Value)]| {
-            pairs.iter().rev().find(|(name, _)| self.text(*name) == Some(key)).map(|(_, value)| *value)
+    pub fn get(&self, value: PickleValue, key: &str) -> Option<PickleValue> {
+        let find = |pairs: &[(PickleValue, PickleValue)]| {
+            pairs.iter().rev().find(|(name, _)| self.value_text(*name) == Some(key)).map(|(_, value)| *value)
         };
-        if let Some(found) = self.pairs(value).and_then(find) {
+        if let Some(found) = self.value_pairs(value).and_then(find) {
             return Some(found);
         }
-        let state = match self.node(value)? {
+        let state = match self.value_node(value)? {
             Node::Object { state, .. } => *state,
             _ => return None,
         };
         // A state is a dictionary, or a pair of dictionaries for classes with slots.
-        match self.node(state)? {
+        match self.value_node(state)? {
             Node::Dict(pairs) => find(pairs),
-            Node::List(states) => states.iter().filter_map(|state| self.pairs(*state)).find_map(find),
+            Node::List(states) => states.iter().filter_map(|state| self.value_pairs(*state)).find_map(find),
             _ => None,
         }
     }
 
     /// Returns the list of sizes, offsets or strides.
-    pub fn sizes(&self, value: Value) -> Option<Vec<u64>> {
-        let one = |value: &Value| match value {
-            Value::Int(number) => u64::try_from(*number).ok(),
+    pub fn value_sizes(&self, value: PickleValue) -> Option<Vec<u64>> {
+        let one = |value: &PickleValue| match value {
+            PickleValue::Int(number) => u64::try_from(*number).ok(),
             _ => None,
         };
-        self.list(value)?.iter().map(one).collect()
+        self.value_list(value)?.iter().map(one).collect()
     }
 
     /// Returns the full name of a class or a function.
-    pub fn global(&self, value: Value) -> Option<String> {
-        let Some(Node::Global(module, name)) = self.node(value) else { return None };
+    pub fn global_name(&self, value: PickleValue) -> Option<String> {
+        let Some(Node::Global(module, name)) = self.value_node(value) else { return None };
         let text = |range: &Range<usize>| String::from_utf8_lossy(&self.bytes[range.clone()]).into_owned();
         Some(format!("{}.{}", text(module), text(name)))
     }

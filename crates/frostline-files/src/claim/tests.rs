@@ -65,13 +65,13 @@ impl SharedFiles for Between<'_> {
 }
 
 /// Returns an owner on another machine, whose processes are unknown.
-fn owner(name: &str) -> Owner {
+fn other_owner(name: &str) -> Owner {
     let me = Owner::this_process("a test", LEASE);
     Owner { host: name.into(), machine: String::new(), ..me }
 }
 
-fn claimant(name: &str) -> Claimant<Disk> {
-    Claimant::new(Disk, owner(name))
+fn test_claimant(name: &str) -> Claimant<Disk> {
+    Claimant::new(Disk, other_owner(name))
 }
 
 /// Makes a claim look as if it had last been touched so long ago.
@@ -80,7 +80,7 @@ fn make_older(file: &Path, seconds: u64) {
     File::options().write(true).open(file).expect("a claim").set_modified(then).expect("aged");
 }
 
-fn claimed<F: SharedFiles>(claimant: &Claimant<F>, file: &Path) -> (WorkClaim, Option<Owner>) {
+fn claim_now<F: SharedFiles>(claimant: &Claimant<F>, file: &Path) -> (WorkClaim, Option<Owner>) {
     match claimant.attempt(file).expect("the disk works") {
         Attempt::Claimed(claim, from) => (claim, from),
         Attempt::Busy(owner) => panic!("{owner} has it"),
@@ -91,7 +91,7 @@ fn is_busy<F: SharedFiles>(claimant: &Claimant<F>, file: &Path) -> bool {
     matches!(claimant.attempt(file).expect("the disk works"), Attempt::Busy(_))
 }
 
-fn folder() -> (TempDir, PathBuf) {
+fn claim_folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join(CLAIM);
     (folder, file)
@@ -120,15 +120,15 @@ fn a_pipe_is_no_claim() {
 
 #[test]
 fn of_two_claimants_one_gets_it() {
-    let (folder, file) = folder();
-    let (one, other) = (claimant("one"), claimant("other"));
-    let (claim, from) = claimed(&one, &file);
+    let (folder, file) = claim_folder();
+    let (one, other) = (test_claimant("one"), test_claimant("other"));
+    let (claim, from) = claim_now(&one, &file);
     assert_eq!(from, None);
     assert!(is_busy(&other, &file) && is_busy(&one, &file));
     // The other one links between this one's look and its link.
     one.release(&claim).expect("released");
-    let between = Between::new("link", || drop(claimed(&other, &file)));
-    let late = Claimant::new(between, owner("late"));
+    let between = Between::new("link", || drop(claim_now(&other, &file)));
+    let late = Claimant::new(between, other_owner("late"));
     assert!(is_busy(&late, &file));
     assert_eq!(other.holder(&file).expect("read").map(|(owner, _)| owner.host), Some("other".into()));
     assert!(!one.keep(&claim).expect("read"));
@@ -137,7 +137,7 @@ fn of_two_claimants_one_gets_it() {
 
 #[test]
 fn many_threads_at_once_make_one_claim() {
-    let (folder, file) = folder();
+    let (folder, file) = claim_folder();
     for round in 0..50 {
         if round % 2 == 1 {
             // Every second time there is a dead one's to steal.
@@ -146,7 +146,8 @@ fn many_threads_at_once_make_one_claim() {
             let _ = fs::remove_file(&file);
         }
         let count = std::thread::scope(|scope| {
-            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| !is_busy(&claimant("one"), &file))).collect();
+            let all: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| !is_busy(&test_claimant("one"), &file))).collect();
             all.into_iter().map(|one| usize::from(one.join().expect("no panic"))).sum::<usize>()
         });
         assert_eq!(count, 1, "in round {round}");
@@ -156,9 +157,9 @@ fn many_threads_at_once_make_one_claim() {
 
 #[test]
 fn a_claim_is_stale_by_the_file_servers_clock_alone() {
-    let (_folder, file) = folder();
-    let (one, other) = (claimant("one"), claimant("other"));
-    let (claim, _) = claimed(&one, &file);
+    let (_folder, file) = claim_folder();
+    let (one, other) = (test_claimant("one"), test_claimant("other"));
+    let (claim, _) = claim_now(&one, &file);
     make_older(&file, 100);
     assert!(is_busy(&other, &file), "younger than the lease");
     make_older(&file, 130);
@@ -169,29 +170,29 @@ fn a_claim_is_stale_by_the_file_servers_clock_alone() {
     File::options().write(true).open(&file).expect("a claim").set_modified(later).expect("set");
     assert!(is_busy(&other, &file));
     make_older(&file, 130);
-    let (_, from) = claimed(&other, &file);
+    let (_, from) = claim_now(&other, &file);
     assert_eq!(from.map(|owner| owner.host), Some("one".into()));
     assert!(!one.keep(&claim).expect("read"), "its holder comes too late");
 }
 
 #[test]
 fn the_lease_is_the_holders() {
-    let (_folder, file) = folder();
-    let brief = Claimant::new(Disk, Owner { lease: Duration::from_secs(5), ..owner("brief") });
-    claimed(&brief, &file);
+    let (_folder, file) = claim_folder();
+    let brief = Claimant::new(Disk, Owner { lease: Duration::from_secs(5), ..other_owner("brief") });
+    claim_now(&brief, &file);
     make_older(&file, 6);
-    claimed(&claimant("other"), &file);
+    claim_now(&test_claimant("other"), &file);
 }
 
 #[test]
 fn of_two_thieves_one_succeeds() {
     for moment in ["rename", "look"] {
-        let (folder, file) = folder();
-        let (dead, quick) = (claimant("dead"), claimant("quick"));
-        claimed(&dead, &file);
+        let (folder, file) = claim_folder();
+        let (dead, quick) = (test_claimant("dead"), test_claimant("quick"));
+        claim_now(&dead, &file);
         make_older(&file, 1000);
-        let between = Between::new(moment, || drop(claimed(&quick, &file)));
-        let slow = Claimant::new(between, owner("slow"));
+        let between = Between::new(moment, || drop(claim_now(&quick, &file)));
+        let slow = Claimant::new(between, other_owner("slow"));
         assert!(is_busy(&slow, &file), "the other one stole before the {moment}");
         assert_eq!(quick.holder(&file).expect("read").map(|(owner, _)| owner.host), Some("quick".into()));
         assert_eq!(other_files(&folder), [""; 0]);
@@ -200,9 +201,9 @@ fn of_two_thieves_one_succeeds() {
 
 #[test]
 fn a_live_claim_that_a_thief_takes_by_mistake_is_put_back() {
-    let (folder, file) = folder();
-    let (sleepy, thief) = (claimant("sleepy"), claimant("thief"));
-    let (claim, _) = claimed(&sleepy, &file);
+    let (folder, file) = claim_folder();
+    let (sleepy, thief) = (test_claimant("sleepy"), test_claimant("thief"));
+    let (claim, _) = claim_now(&sleepy, &file);
     make_older(&file, 1000);
     // The holder wakes up and touches the claim after the thief has found it stale.
     let between = Between::new("rename", || assert!(sleepy.keep(&claim).expect("kept")));
@@ -213,32 +214,32 @@ fn a_live_claim_that_a_thief_takes_by_mistake_is_put_back() {
 
 #[test]
 fn a_holder_that_finds_its_claim_missing_makes_it_again() {
-    let (folder, file) = folder();
-    let (one, other) = (claimant("one"), claimant("other"));
-    let (claim, _) = claimed(&one, &file);
+    let (folder, file) = claim_folder();
+    let (one, other) = (test_claimant("one"), test_claimant("other"));
+    let (claim, _) = claim_now(&one, &file);
     fs::remove_file(&file).expect("gone");
     assert!(one.keep(&claim).expect("kept"));
     assert!(is_busy(&other, &file));
     // Unless another process was faster.
     fs::remove_file(&file).expect("gone");
-    let between = Between::new("link", || drop(claimed(&other, &file)));
+    let between = Between::new("link", || drop(claim_now(&other, &file)));
     assert!(!is_held(&between, &claim).expect("read"));
     assert_eq!(other_files(&folder), [""; 0]);
 }
 
 #[test]
 fn a_claim_of_a_process_that_has_ended_on_this_machine_is_free_at_once() {
-    let (_folder, file) = folder();
+    let (_folder, file) = claim_folder();
     let me = Owner::this_process("a test", LEASE);
-    claimed(&Claimant::new(Disk, Owner { started: me.started + 1, ..me.clone() }), &file);
+    claim_now(&Claimant::new(Disk, Owner { started: me.started + 1, ..me.clone() }), &file);
     let attempt = Claimant::new(Disk, me.clone()).attempt(&file).expect("the disk works");
     assert_eq!(matches!(attempt, Attempt::Claimed(_, Some(_))), !me.machine.is_empty());
 }
 
 #[test]
 fn who_lost_its_claim_records_nothing() {
-    let (folder, file) = folder();
-    let (frozen, thief) = (claimant("frozen"), claimant("thief"));
+    let (folder, file) = claim_folder();
+    let (frozen, thief) = (test_claimant("frozen"), test_claimant("thief"));
     let [part, name] = ["part", "record"].map(|name| folder.path().join(name));
     let record = |claim: &WorkClaim, text: &str, files: &dyn Fn(&WorkClaim) -> Commit| {
         fs::write(&part, text).expect("written");
@@ -247,9 +248,9 @@ fn who_lost_its_claim_records_nothing() {
         (commit, fs::read_to_string(&name).unwrap_or_default())
     };
     let plainly = |claim: &WorkClaim| commit(&Disk, claim, &part, &name, || true).expect("the disk works");
-    let (old, _) = claimed(&frozen, &file);
+    let (old, _) = claim_now(&frozen, &file);
     make_older(&file, 1000);
-    let (new, _) = claimed(&thief, &file);
+    let (new, _) = claim_now(&thief, &file);
     assert_eq!(record(&old, "late", &plainly), (Commit::Lost, String::new()));
     assert_eq!(record(&new, "good", &plainly), (Commit::Done, "good".into()));
     assert_eq!(record(&new, "again", &plainly), (Commit::Late, "good".into()), "also of its own");
@@ -258,7 +259,7 @@ fn who_lost_its_claim_records_nothing() {
     make_older(&file, 1000);
     let stolen = |claim: &WorkClaim| {
         let between = Between::new("link", || {
-            claimed(&frozen, &file);
+            claim_now(&frozen, &file);
             fs::write(&name, "the thief's").expect("written");
         });
         commit(&between, claim, &part, &name, || true).expect("the disk works")
@@ -268,10 +269,10 @@ fn who_lost_its_claim_records_nothing() {
 
 #[test]
 fn a_record_that_does_not_count_is_replaced() {
-    let (folder, file) = folder();
-    let one = claimant("one");
+    let (folder, file) = claim_folder();
+    let one = test_claimant("one");
     let [part, name] = ["part", "record"].map(|name| folder.path().join(name));
-    let (claim, _) = claimed(&one, &file);
+    let (claim, _) = claim_now(&one, &file);
     fs::write(&name, "failed").expect("written");
     fs::write(&part, "good").expect("written");
     assert_eq!(commit(&Disk, &claim, &part, &name, || false).expect("done"), Commit::Done);
@@ -281,9 +282,9 @@ fn a_record_that_does_not_count_is_replaced() {
 
 #[test]
 fn a_record_stands_though_its_part_cannot_be_removed() {
-    let (folder, file) = folder();
+    let (folder, file) = claim_folder();
     let [part, name] = ["part", "record"].map(|name| folder.path().join(name));
-    let (claim, _) = claimed(&claimant("one"), &file);
+    let (claim, _) = claim_now(&test_claimant("one"), &file);
     fs::write(&part, "good").expect("written");
     let between = Between::new("remove", || {
         fs::remove_file(&part).expect("gone");

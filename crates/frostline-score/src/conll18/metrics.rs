@@ -26,25 +26,25 @@ impl Metric {
     /// Correct over system; 0 if the system has no units.
     #[must_use]
     pub fn precision(&self) -> f64 {
-        ratio(self.correct, self.system)
+        ratio_or_zero(self.correct, self.system)
     }
 
     /// Correct over gold; 0 if gold has no units.
     #[must_use]
     pub fn recall(&self) -> f64 {
-        ratio(self.correct, self.gold)
+        ratio_or_zero(self.correct, self.gold)
     }
 
     /// Harmonic mean of precision and recall; 0 if neither side has units.
     #[must_use]
     pub fn f1(&self) -> f64 {
-        ratio(2 * self.correct, self.gold + self.system)
+        ratio_or_zero(2 * self.correct, self.gold + self.system)
     }
 
     /// Correct over aligned; 0 if nothing is aligned.
     #[must_use]
     pub fn aligned_accuracy(&self) -> Option<f64> {
-        self.aligned.map(|aligned| ratio(self.correct, aligned))
+        self.aligned.map(|aligned| ratio_or_zero(self.correct, aligned))
     }
 }
 
@@ -261,6 +261,6 @@ fn count_spans(gold: &[Span], system: &[Span]) -> Metric {
     Metric { correct, gold: gold.len() as u64, system: system.len() as u64, aligned: None }
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
+fn ratio_or_zero(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

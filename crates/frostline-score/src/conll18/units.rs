@@ -1,6 +1,6 @@
 //! Sentences that all sides have in common, as items to resample.
 //!
-//! Systems may split sentences in other places than gold. A unit is the shortest run of gold sentences that ends where a
+//! Systems may split sentences at other places than gold. A unit is the shortest run of gold sentences that ends where a
 //! sentence of every system ends too. The counts of the units add up to the counts of the whole text.
 
 use std::ops::Range;
@@ -66,7 +66,7 @@ mod tests {
     use super::super::{WordRow, evaluate};
     use super::*;
 
-    fn sentence(forms: &[&'static str]) -> ScoredSentence<'static> {
+    fn sentence_of_forms(forms: &[&'static str]) -> ScoredSentence<'static> {
         let word = |form: &&'static str| WordRow {
             form,
             upos: if form.len() > 1 { "NOUN" } else { "X" },
@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn a_unit_ends_where_all_sides_end_a_sentence() {
-        let gold = [&["a", "b"][..], &["c"], &["dd", "e"], &["f"]].map(sentence);
-        let ours = [&["a", "b", "c"][..], &["d", "d", "e"], &["f"]].map(sentence);
-        let theirs = [&["a", "b"][..], &["c"], &["dd", "e", "f"]].map(sentence);
+        let gold = [&["a", "b"][..], &["c"], &["dd", "e"], &["f"]].map(sentence_of_forms);
+        let ours = [&["a", "b", "c"][..], &["d", "d", "e"], &["f"]].map(sentence_of_forms);
+        let theirs = [&["a", "b"][..], &["c"], &["dd", "e", "f"]].map(sentence_of_forms);
         let units = common_units(&gold, &[&ours, &theirs]).expect("the same text");
         let unit = |gold, systems: [Range<usize>; 2]| Unit { gold, systems: systems.into() };
         assert_eq!(units, [unit(0..2, [0..1, 0..2]), unit(2..4, [1..3, 2..3])]);

@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn stratum(gains: &[&[f64]]) -> Stratum {
+fn stratum_of_gains(gains: &[&[f64]]) -> Stratum {
     let gains: Vec<Vec<f64>> = gains.iter().map(|of_seed| of_seed.to_vec()).collect();
     Stratum::new(vec![10; gains[0].len()], &gains).expect("a stratum")
 }
 
-fn alternating(seeds: usize, sentences: usize) -> Stratum {
+fn alternating_stratum(seeds: usize, sentences: usize) -> Stratum {
     let gain = |seed: usize, at: usize| ((at * 7 + seed * 3) % 5) as f64 - 1.0;
     let gains: Vec<Vec<f64>> =
         (0..seeds).map(|seed| (0..sentences).map(|at| gain(seed, at)).collect()).collect();
@@ -19,7 +19,8 @@ fn the_parts_are_those_of_a_two_way_layout() {
     // Seeds differ by a constant, sentences by a constant, and nothing else.
     let first: Vec<f64> = (0..100).map(|at| f64::from(at % 3)).collect();
     let second: Vec<f64> = first.iter().map(|gain| gain + 1.0).collect();
-    let found = CrossedDifference::of(&[stratum(&[&first, &second])], 4000, 0).expect("a difference");
+    let found =
+        CrossedDifference::of(&[stratum_of_gains(&[&first, &second])], 4000, 0).expect("a difference");
     assert!((found.value - 0.149).abs() < 1e-12);
     // Seeds 0.1 apart: variance 0.005, over two seeds 0.0025.
     assert!((found.variance.seeds.expect("two seeds") - 0.0025).abs() < 1e-12);
@@ -31,12 +32,12 @@ fn the_parts_are_those_of_a_two_way_layout() {
 
 #[test]
 fn one_seed_has_no_part_of_seeds() {
-    let one = CrossedDifference::of(&[alternating(1, 60)], 500, 0).expect("a difference");
+    let one = CrossedDifference::of(&[alternating_stratum(1, 60)], 500, 0).expect("a difference");
     assert_eq!((one.seeds(), one.variance.seeds, one.variance.interaction), (1, None, 0.0));
 }
 
 /// Returns a stratum in which each seed has separate sentences.
-fn nested(gains: &[Vec<f64>]) -> Stratum {
+fn nested_stratum(gains: &[Vec<f64>]) -> Stratum {
     let seeds = gains.len();
     let scored = |(seed, of_seed): (usize, &Vec<f64>)| Scored {
         words: vec![10; of_seed.len()],
@@ -49,7 +50,7 @@ fn nested(gains: &[Vec<f64>]) -> Stratum {
 fn seeds_with_sentences_of_their_own_contain_all_variance() {
     // Every seed has the gains 0, 1, 2, 0, 1, 2, ... on other sentences.
     let gains = vec![(0..90).map(|at| f64::from(at % 3)).collect::<Vec<f64>>(); 3];
-    let found = CrossedDifference::of(&[nested(&gains)], 4000, 0).expect("a difference");
+    let found = CrossedDifference::of(&[nested_stratum(&gains)], 4000, 0).expect("a difference");
     assert!((found.value - 0.1).abs() < 1e-12);
     assert_eq!(found.sentences, 90);
     // Gains of 10 words with variance 2/3, 90 sentences for each of three seeds.
@@ -63,10 +64,12 @@ fn seeds_with_sentences_of_their_own_contain_all_variance() {
     assert!((ratio / 3.0 - 1.0).abs() < 0.1, "{ratio}");
     assert!(crossed.variance.interaction < 1e-12);
     // With all sentences in common, sentences count as in the crossed case.
-    let one = CrossedDifference::of(&[nested(&gains).with_overlap(1.0)], 4000, 0).expect("a difference");
+    let one =
+        CrossedDifference::of(&[nested_stratum(&gains).with_overlap(1.0)], 4000, 0).expect("a difference");
     assert!((one.variance.sentences / crossed.variance.sentences - 1.0).abs() < 0.08);
     assert!(one.variance.interaction < 1e-9);
-    let half = CrossedDifference::of(&[nested(&gains).with_overlap(0.5)], 4000, 0).expect("a difference");
+    let half =
+        CrossedDifference::of(&[nested_stratum(&gains).with_overlap(0.5)], 4000, 0).expect("a difference");
     assert!((half.variance.sentences / found.variance.sentences - 2.0).abs() < 0.1, "1 + (3 - 1) / 2");
     assert!((half.variance.interaction / found.variance.interaction - 0.5).abs() < 0.1);
 }
@@ -86,7 +89,7 @@ fn seeds_may_share_a_text() {
 
 #[test]
 fn strata_are_averaged() {
-    let (a, b) = (alternating(3, 40), alternating(3, 40));
+    let (a, b) = (alternating_stratum(3, 40), alternating_stratum(3, 40));
     let one = CrossedDifference::of(std::slice::from_ref(&a), 2000, 0).expect("a difference");
     let two = CrossedDifference::of(&[a, b], 2000, 0).expect("a difference");
     assert!((one.value - two.value).abs() < 1e-12);
@@ -122,5 +125,5 @@ fn what_does_not_fit_is_an_error() {
     let parts = VarianceParts { seeds: None, sentences: 0.1, interaction: 0.0 };
     assert!(CrossedDifference::from_parts(Vec::new(), 9, parts).is_err());
     assert!(CrossedDifference::from_parts(vec![0.1], 1, parts).is_err());
-    assert!(CrossedDifference::of(&[alternating(2, 9), alternating(3, 9)], 1, 0).is_err());
+    assert!(CrossedDifference::of(&[alternating_stratum(2, 9), alternating_stratum(3, 9)], 1, 0).is_err());
 }

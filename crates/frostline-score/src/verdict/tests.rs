@@ -4,7 +4,7 @@ use super::*;
 use crate::crossed::{RESAMPLES, Stratum};
 
 /// Gains of every third sentence by seed, plus one word in so many sentences.
-fn stratum(seeds: usize, sentences: usize, every: usize, spread: f64) -> Stratum {
+fn simulated_stratum(seeds: usize, sentences: usize, every: usize, spread: f64) -> Stratum {
     let gain = |seed: usize, at: usize| {
         let noise = [0.0, 1.0, -1.0][(at * 5 + at / 7) % 3];
         let shift = spread * (seed as f64 - (seeds as f64 - 1.0) / 2.0);
@@ -16,11 +16,11 @@ fn stratum(seeds: usize, sentences: usize, every: usize, spread: f64) -> Stratum
     Stratum::new(vec![20; sentences], &gains).expect("a stratum")
 }
 
-fn row(seeds: usize, sentences: usize, every: usize, spread: f64) -> CrossedDifference {
-    CrossedDifference::of(&[stratum(seeds, sentences, every, spread)], RESAMPLES, 0).expect("a row")
+fn simulated_row(seeds: usize, sentences: usize, every: usize, spread: f64) -> CrossedDifference {
+    CrossedDifference::of(&[simulated_stratum(seeds, sentences, every, spread)], RESAMPLES, 0).expect("a row")
 }
 
-fn alone(row: CrossedDifference) -> Judged {
+fn judge_alone(row: CrossedDifference) -> Judged {
     judge(vec![row], SeedScatter::default(), 0.005).remove(0)
 }
 
@@ -34,9 +34,9 @@ fn of_seeds(by_seed: &[f64]) -> CrossedDifference {
 
 #[test]
 fn a_clear_difference_is_better_and_one_seed_shows_nothing() {
-    let clear = alone(row(3, 300, 2, 0.01));
+    let clear = judge_alone(simulated_row(3, 300, 2, 0.01));
     assert_eq!((clear.verdict, clear.within_margin, clear.needed), (Verdict::Better, false, None));
-    let one = alone(row(1, 300, 2, 0.0));
+    let one = judge_alone(simulated_row(1, 300, 2, 0.0));
     assert!(one.p < 0.001 && one.interval[0] > 0.0);
     assert_eq!((one.verdict, one.needed, one.moderated), (Verdict::Undecided, None, None));
     assert!(!one.loses_at_most(0.5) && !one.loses_more_than(-0.5), "one seed shows nothing");
@@ -44,7 +44,7 @@ fn a_clear_difference_is_better_and_one_seed_shows_nothing() {
 
 #[test]
 fn equal_systems_on_many_sentences_are_equivalent() {
-    let same = alone(row(3, 1_500, 0, 0.001));
+    let same = judge_alone(simulated_row(3, 1_500, 0, 0.001));
     assert_eq!((same.verdict, same.within_margin), (Verdict::Equivalent, true));
     assert!(same.p > 0.05 && same.loses_at_most(0.005));
     let none = judge(vec![of_seeds(&[0.0, 0.0])], SeedScatter::default(), 0.05).remove(0);
@@ -54,13 +54,13 @@ fn equal_systems_on_many_sentences_are_equivalent() {
 
 #[test]
 fn too_small_a_study_says_what_would_decide() {
-    let few = alone(row(3, 60, 12, 0.02));
+    let few = judge_alone(simulated_row(3, 60, 12, 0.02));
     assert_eq!(few.verdict, Verdict::Undecided);
     let needed = few.needed.expect("a size");
     let sentences = needed.sentences.expect("more sentences suffice");
     assert!(sentences > 60 && sentences < 20_000, "{needed:?}");
     // Seeds that differ by several points: more sentences do not help.
-    let far = alone(row(3, 600, 6, 1.5));
+    let far = judge_alone(simulated_row(3, 600, 6, 1.5));
     assert_eq!(far.verdict, Verdict::Undecided);
     let needed = far.needed.expect("a size");
     assert_eq!(needed.sentences, None);
@@ -83,8 +83,12 @@ fn large_losses_are_worse_with_two_seeds_and_the_interval_says_so() {
 #[test]
 fn the_interval_is_the_verdict_and_the_p_value() {
     for every in [0, 3, 6, 9, 12, 20, 40] {
-        let table =
-            vec![row(3, 200, every, 0.01), row(3, 200, 0, 0.02), row(3, 200, 5, 0.05), row(3, 200, 0, 0.0)];
+        let table = vec![
+            simulated_row(3, 200, every, 0.01),
+            simulated_row(3, 200, 0, 0.02),
+            simulated_row(3, 200, 5, 0.05),
+            simulated_row(3, 200, 0, 0.0),
+        ];
         for found in judge(table, SeedScatter::default(), 0.005) {
             let [low, high] = found.interval;
             let differs = low > 0.0 || high < 0.0;

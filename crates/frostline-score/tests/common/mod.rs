@@ -12,7 +12,7 @@ pub fn sentences(text: &str) -> Vec<ScoredSentence<'_>> {
                 all.push(std::mem::take(&mut sentence));
             }
         } else if !line.starts_with('#') {
-            push(&mut sentence, &line.split('\t').collect::<Vec<_>>());
+            push_word(&mut sentence, &line.split('\t').collect::<Vec<_>>());
         }
     }
     if !sentence.words.is_empty() {
@@ -21,7 +21,7 @@ pub fn sentences(text: &str) -> Vec<ScoredSentence<'_>> {
     all
 }
 
-fn push<'a>(sentence: &mut ScoredSentence<'a>, columns: &[&'a str]) {
+fn push_word<'a>(sentence: &mut ScoredSentence<'a>, columns: &[&'a str]) {
     assert_eq!(columns.len(), 10, "not ten columns: {columns:?}");
     if let Some((first, last)) = columns[0].split_once('-') {
         sentence.ranges.push(MultiwordToken {

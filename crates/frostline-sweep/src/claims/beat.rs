@@ -31,8 +31,8 @@ struct Kept {
 }
 
 impl Beats {
-    /// Begins to touch the claims that will be added.
-    pub(crate) fn start(claimant: Arc<Claimant<Disk>>) -> Self {
+    /// Starts the thread that touches the claims that will be added.
+    pub(crate) fn start_touching(claimant: Arc<Claimant<Disk>>) -> Self {
         let kept = Arc::new(Mutex::new(HashMap::new()));
         let touching = Arc::new(Mutex::new(()));
         let (alive, ended) = channel();
@@ -40,31 +40,31 @@ impl Beats {
         let (of_thread, claims, turn) = (claimant.clone(), kept.clone(), touching.clone());
         let thread = std::thread::spawn(move || {
             while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                touch(&of_thread, &claims, &turn);
+                touch_claims(&of_thread, &claims, &turn);
             }
         });
         Self { claimant, kept, touching, alive: Some(alive), thread: Some(thread) }
     }
 
-    /// Keeps a claim from now on.
-    pub(crate) fn add(&self, claim: WorkClaim) {
-        locked(&self.kept).insert(claim.file.clone(), Kept { claim, lost: false });
+    /// Keeps a claim alive from now on.
+    pub(crate) fn add_claim(&self, claim: WorkClaim) {
+        lock_claims(&self.kept).insert(claim.file.clone(), Kept { claim, lost: false });
     }
 
     /// Whether a claim has passed to another process.
     pub(crate) fn is_lost(&self, file: &Path) -> bool {
-        locked(&self.kept).get(file).is_some_and(|kept| kept.lost)
+        lock_claims(&self.kept).get(file).is_some_and(|kept| kept.lost)
     }
 
-    /// Touches a claim no more, but leaves it where it is.
-    pub(crate) fn leave(&self, file: &Path) {
-        locked(&self.kept).remove(file);
+    /// Stops touching a claim without removing it.
+    pub(crate) fn leave_claim(&self, file: &Path) {
+        lock_claims(&self.kept).remove(file);
     }
 
-    /// Gives a claim up. Where that fails, it is free when it has become old.
-    pub(crate) fn release(&self, file: &Path) {
+    /// Gives a claim up. If that fails, the claim becomes free once it is old.
+    pub(crate) fn release_claim(&self, file: &Path) {
         let _turn = self.touching.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = locked(&self.kept).remove(file);
+        let kept = lock_claims(&self.kept).remove(file);
         if let Some(kept) = kept {
             let _ = self.claimant.release(&kept.claim);
         }
@@ -78,27 +78,27 @@ impl Drop for Beats {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        for (_, kept) in locked(&self.kept).drain() {
+        for (_, kept) in lock_claims(&self.kept).drain() {
             let _ = self.claimant.release(&kept.claim);
         }
     }
 }
 
-fn locked(kept: &Mutex<HashMap<PathBuf, Kept>>) -> MutexGuard<'_, HashMap<PathBuf, Kept>> {
+fn lock_claims(kept: &Mutex<HashMap<PathBuf, Kept>>) -> MutexGuard<'_, HashMap<PathBuf, Kept>> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Touches all claims. A file server that does not answer now may do so the next time.
-fn touch(claimant: &Claimant<Disk>, kept: &Mutex<HashMap<PathBuf, Kept>>, touching: &Mutex<()>) {
-    let claims: Vec<WorkClaim> = locked(kept).values().map(|kept| kept.claim.clone()).collect();
+fn touch_claims(claimant: &Claimant<Disk>, kept: &Mutex<HashMap<PathBuf, Kept>>, touching: &Mutex<()>) {
+    let claims: Vec<WorkClaim> = lock_claims(kept).values().map(|kept| kept.claim.clone()).collect();
     for claim in claims {
         let _turn = touching.lock().unwrap_or_else(PoisonError::into_inner);
-        if !locked(kept).contains_key(&claim.file) {
+        if !lock_claims(kept).contains_key(&claim.file) {
             continue;
         }
         // Without the lock on all: the file server may take its time.
         if let Ok(false) = claimant.keep(&claim)
-            && let Some(kept) = locked(kept).get_mut(&claim.file).filter(|kept| kept.claim == claim)
+            && let Some(kept) = lock_claims(kept).get_mut(&claim.file).filter(|kept| kept.claim == claim)
         {
             kept.lost = true;
         }
@@ -133,8 +133,8 @@ mod tests {
         };
         let modified = || file.metadata().and_then(|found| found.modified()).ok();
         let first = modified();
-        let beats = Beats::start(claimant.clone());
-        beats.add(claim);
+        let beats = Beats::start_touching(claimant.clone());
+        beats.add_claim(claim);
         wait("a touch", || modified() > first);
         assert!(!beats.is_lost(&file));
         // A thief's claim in its place is noticed, and left alone.
@@ -150,19 +150,21 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join(CLAIM);
         let claimant = Arc::new(Claimant::new(Disk, Owner::this_process("a test", Duration::from_secs(60))));
-        for (ends, is_there) in [(Beats::leave as fn(&Beats, &Path), true), (Beats::release, false)] {
+        for (ends, is_there) in
+            [(Beats::leave_claim as fn(&Beats, &Path), true), (Beats::release_claim, false)]
+        {
             let _ = std::fs::remove_file(&file);
-            let beats = Beats::start(claimant.clone());
+            let beats = Beats::start_touching(claimant.clone());
             let Ok(Attempt::Claimed(claim, _)) = claimant.attempt(&file) else { panic!("nobody else") };
-            beats.add(claim);
+            beats.add_claim(claim);
             ends(&beats, &file);
             drop(beats);
             assert_eq!(file.exists(), is_there);
         }
         let _ = std::fs::remove_file(&file);
-        let beats = Beats::start(claimant.clone());
+        let beats = Beats::start_touching(claimant.clone());
         let Ok(Attempt::Claimed(claim, _)) = claimant.attempt(&file) else { panic!("nobody else") };
-        beats.add(claim);
+        beats.add_claim(claim);
         drop(beats);
         assert!(!file.exists());
     }

@@ -8,11 +8,11 @@ use frostline_files::Identity;
 use frostline_files::claim::{CLAIM, Disk, WorkClaim};
 use frostline_record::{Job, JobClaim, read_record};
 
-use super::pull::{Cells, Next, Pull, State};
-use super::{Claims, clear_leftovers, unclaimed};
-use crate::fault::{Blame as _, Result};
+use super::pull::{CellStatus, Cells, NextCell, Pull};
+use super::{Claims, claim_error, clear_leftovers};
+use crate::fault::{Blame as _, CommandResult};
 use crate::jobs::{JobEnd, Jobs, NextJob};
-use crate::units::counted;
+use crate::units::count_noun;
 
 /// Jobs that are claimed one by one.
 #[derive(Debug)]
@@ -48,18 +48,18 @@ impl<'a> ClaimedJobs<'a> {
         Self { claims, all, pull, taken: HashMap::new(), waits: true, said_that_it_waits: false }
     }
 
-    /// Whether to wait for cells that other processes run: they may die.
-    pub(crate) fn waits(mut self, waits: bool) -> Self {
+    /// Sets whether to wait for cells that other processes run, since these may die.
+    pub(crate) fn wait_for_others(mut self, waits: bool) -> Self {
         self.waits = waits;
         self
     }
 
     fn say_that_it_waits(&mut self) {
         if self.taken.is_empty()
-            && let Some((cell, owner)) = self.pull.busy()
+            && let Some((cell, owner)) = self.pull.claimed_elsewhere()
             && !std::mem::replace(&mut self.said_that_it_waits, true)
         {
-            let cells = counted(self.pull.left(), "cell");
+            let cells = count_noun(self.pull.unfinished_cells(), "cell");
             let title = self.all.jobs[*cell].cell.title();
             note!("waiting   others run the {cells} that are left: {title} is {owner}'s");
         }
@@ -75,72 +75,72 @@ fn old_record(job: &Job, folder: &Path) -> Option<Identity> {
 }
 
 impl Cells for All {
-    fn folder(&self, cell: usize) -> &Path {
+    fn cell_folder(&self, cell: usize) -> &Path {
         &self.folders[cell]
     }
 
-    fn state(&self, cell: usize) -> State {
-        let Ok(now) = Identity::of(&self.folders[cell].join("record.json")) else { return State::Open };
+    fn cell_state(&self, cell: usize) -> CellStatus {
+        let Ok(now) = Identity::of(&self.folders[cell].join("record.json")) else { return CellStatus::Open };
         if Some(now) == self.old[cell] {
-            return State::Open;
+            return CellStatus::Open;
         }
         match read_record(&self.folders[cell]) {
             Ok(Some(record)) if record.cell.id == self.jobs[cell].cell.id => {
-                record.error.map_or(State::Recorded, State::Failed)
+                record.error.map_or(CellStatus::Recorded, CellStatus::Failed)
             }
-            _ => State::Open,
+            _ => CellStatus::Open,
         }
     }
 
-    fn prepare(&self, cell: usize) -> io::Result<()> {
+    fn create_folder(&self, cell: usize) -> io::Result<()> {
         frostline_files::create_own_folder(&self.folders[cell]).map_err(|error| error.reason)
     }
 }
 
 impl Jobs for ClaimedJobs<'_> {
-    fn next(&mut self) -> Result<NextJob> {
+    fn next(&mut self) -> CommandResult<NextJob> {
         let next = self.pull.next(&self.all);
         let folder = self.all.folders.first().map_or(Path::new("."), PathBuf::as_path);
-        match next.map_err(|error| unclaimed(folder, &error)).environment()? {
-            Next::Take(cell, claim, from) => {
+        match next.map_err(|error| claim_error(folder, &error)).blame_environment()? {
+            NextCell::Take(cell, claim, from) => {
                 clear_leftovers(&self.all.folders[cell]);
-                self.claims.beats.add(claim.clone());
+                self.claims.beats.add_claim(claim.clone());
                 let job = Job { claim: Some(JobClaim::from(&claim)), ..self.all.jobs[cell].clone() };
                 self.taken.insert(job.cell.id.clone(), (cell, claim));
                 Ok(NextJob::Job(Box::new(job), from.map(|owner| owner.to_string())))
             }
-            Next::Settled(cell, state) => {
-                let error = if let State::Failed(error) = state { Some(error) } else { None };
+            NextCell::Settled(cell, state) => {
+                let error = if let CellStatus::Failed(error) = state { Some(error) } else { None };
                 Ok(NextJob::Elsewhere(Box::new(self.all.jobs[cell].cell.clone()), error))
             }
-            Next::Wait if !self.waits => Ok(NextJob::Finished),
-            Next::Wait => {
+            NextCell::Wait if !self.waits => Ok(NextJob::Finished),
+            NextCell::Wait => {
                 self.say_that_it_waits();
                 Ok(NextJob::Wait)
             }
-            Next::Finished => Ok(NextJob::Finished),
+            NextCell::Finished => Ok(NextJob::Finished),
         }
     }
 
-    fn left(&self) -> usize {
-        if self.waits { self.pull.left() } else { self.pull.open() }
+    fn unstarted_jobs(&self) -> usize {
+        if self.waits { self.pull.unfinished_cells() } else { self.pull.unclaimed_cells() }
     }
 
     fn is_lost(&self, job: &Job) -> bool {
         self.claims.beats.is_lost(&Path::new(&job.folder).join(CLAIM))
     }
 
-    fn close(&mut self, job: &Job, end: JobEnd) {
+    fn close_job(&mut self, job: &Job, end: JobEnd) {
         let Some((cell, claim)) = self.taken.remove(&job.cell.id) else { return };
         let beats = &self.claims.beats;
         match end {
-            // The claim stays: where the record is visible late, nobody takes the cell for one that was not run.
-            JobEnd::Recorded => beats.leave(&claim.file),
-            JobEnd::Failed | JobEnd::Stopped => beats.release(&claim.file),
+            // The claim stays: even if the record becomes visible late, no process takes the cell for one that was not run.
+            JobEnd::Recorded => beats.leave_claim(&claim.file),
+            JobEnd::Failed | JobEnd::Stopped => beats.release_claim(&claim.file),
             JobEnd::Lost => {
-                beats.leave(&claim.file);
+                beats.leave_claim(&claim.file);
                 let owner = self.claims.claimant.holder(&claim.file).ok().flatten().map(|(owner, _)| owner);
-                self.pull.put_back(cell, owner.unwrap_or_else(|| self.claims.me().clone()));
+                self.pull.put_back(cell, owner.unwrap_or_else(|| self.claims.own_claimant().clone()));
             }
         }
     }
@@ -150,7 +150,7 @@ impl Jobs for ClaimedJobs<'_> {
 impl Drop for ClaimedJobs<'_> {
     fn drop(&mut self) {
         for (_, (_, claim)) in self.taken.drain() {
-            self.claims.beats.release(&claim.file);
+            self.claims.beats.release_claim(&claim.file);
         }
     }
 }

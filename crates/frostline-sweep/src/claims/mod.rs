@@ -16,7 +16,7 @@ use anyhow::anyhow;
 use frostline_files::claim::{Attempt, CLAIM, Claimant, Disk, Owner, is_attempt};
 use frostline_files::is_part;
 
-use crate::fault::{Blame as _, Result};
+use crate::fault::{Blame as _, CommandResult};
 use crate::place;
 use beat::Beats;
 
@@ -33,27 +33,27 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Claims for a command of this name, respected for so long after this process has died.
-    pub(crate) fn of(command: &str, lease: Duration) -> Self {
+    /// Creates the claims of a command of this name. They are respected for the lease after this process has died.
+    pub(crate) fn for_command(command: &str, lease: Duration) -> Self {
         let claimant = Arc::new(Claimant::new(Disk, Owner::this_process(command, lease)));
-        Self { beats: Beats::start(claimant.clone()), claimant }
+        Self { beats: Beats::start_touching(claimant.clone()), claimant }
     }
 
-    /// Who claims.
-    pub(crate) fn me(&self) -> &Owner {
+    /// Returns the identity under which this process claims.
+    pub(crate) fn own_claimant(&self) -> &Owner {
         self.claimant.me()
     }
 
     /// Claims a folder's own files, and removes what killed processes left of them; waits while another process writes
     /// them.
-    pub(crate) fn hold(&self, folder: &Path) -> Result<Held<'_>> {
+    pub(crate) fn hold_folder(&self, folder: &Path) -> CommandResult<Held<'_>> {
         let mut said = false;
         loop {
             match self.try_hold(folder)? {
                 Ok(held) => return Ok(held),
                 Err(owner) => {
                     if !std::mem::replace(&mut said, true) {
-                        note!("waiting   for {owner}, which writes to {}", place::shown(folder));
+                        note!("waiting   for {owner}, which writes to {}", place::shown_path(folder));
                     }
                     std::thread::sleep(PAUSE);
                 }
@@ -61,23 +61,23 @@ impl Claims {
         }
     }
 
-    /// As [`Claims::hold`] without waiting: the other process, if there is one.
-    pub(crate) fn try_hold(&self, folder: &Path) -> Result<std::result::Result<Held<'_>, Owner>> {
-        frostline_files::create_own_folder(folder).environment()?;
+    /// As [`Claims::hold_folder`] without waiting: the other process, if there is one.
+    pub(crate) fn try_hold(&self, folder: &Path) -> CommandResult<std::result::Result<Held<'_>, Owner>> {
+        frostline_files::create_own_folder(folder).blame_environment()?;
         let file = folder.join(CLAIM);
-        match self.claimant.attempt(&file).map_err(|error| unclaimed(folder, &error)).environment()? {
+        match self.claimant.attempt(&file).map_err(|error| claim_error(folder, &error)).blame_environment()? {
             Attempt::Busy(owner) => Ok(Err(owner)),
             Attempt::Claimed(claim, _) => {
-                self.beats.add(claim);
+                self.beats.add_claim(claim);
                 clear_leftovers(folder);
                 Ok(Ok(Held { claims: self, file }))
             }
         }
     }
 
-    /// Removes what killed processes left in a folder that nobody needs to hold any more, unless somebody does.
-    pub(crate) fn clear(&self, folder: &Path) {
-        if !leftovers(folder).is_empty() {
+    /// Removes what killed processes left in a folder that no process needs to hold any more, unless one holds it.
+    pub(crate) fn remove_leftovers_unless_held(&self, folder: &Path) {
+        if !find_leftovers(folder).is_empty() {
             let _ = self.try_hold(folder);
         }
     }
@@ -92,13 +92,13 @@ pub(crate) struct Held<'a> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.claims.beats.release(&self.file);
+        self.claims.beats.release_claim(&self.file);
     }
 }
 
-/// Why a folder cannot be claimed, and what to do.
-fn unclaimed(folder: &Path, error: &std::io::Error) -> anyhow::Error {
-    let folder = place::shown(folder);
+/// Returns the error for a folder that cannot be claimed, with what to do.
+fn claim_error(folder: &Path, error: &std::io::Error) -> anyhow::Error {
+    let folder = place::shown_path(folder);
     if error.kind() == std::io::ErrorKind::Unsupported {
         return anyhow!(
             "{folder}: its file system has no hard links ({error}), by which processes agree on who runs a cell; give an \
@@ -120,20 +120,20 @@ fn unclaimed(folder: &Path, error: &std::io::Error) -> anyhow::Error {
     )
 }
 
-/// Removes what killed processes left in a folder that this one holds. Where that fails, it only takes space.
+/// Removes what killed processes left in a folder that this process holds. If that fails, the files only take space.
 fn clear_leftovers(folder: &Path) {
-    leftovers(folder).iter().for_each(|path| drop(frostline_files::remove(path)));
+    find_leftovers(folder).iter().for_each(|path| drop(frostline_files::remove(path)));
 }
 
-/// What killed processes left in a folder, and in the folders in it unless these have holders of their own.
-fn leftovers(folder: &Path) -> Vec<PathBuf> {
+/// Finds what killed processes left in a folder, and in its folders unless these have their own holders.
+fn find_leftovers(folder: &Path) -> Vec<PathBuf> {
     // The sweep's own folder: cells, report and timings are claimed one by one.
     let is_shared = folder.join("cells").is_dir();
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let of_entry = |entry: fs::DirEntry| {
         let name = entry.file_name();
         if !is_shared && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            leftovers(&entry.path())
+            find_leftovers(&entry.path())
         } else if name.to_str().is_some_and(|name| is_part(name) || is_attempt(name)) {
             vec![entry.path()]
         } else {

@@ -17,17 +17,17 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// The cells that are pulled, by number.
 pub(crate) trait Cells {
-    /// The folder of a cell.
-    fn folder(&self, cell: usize) -> &Path;
-    /// What is known of a cell now.
-    fn state(&self, cell: usize) -> State;
+    /// Returns the folder of a cell.
+    fn cell_folder(&self, cell: usize) -> &Path;
+    /// Returns what is known about a cell now.
+    fn cell_state(&self, cell: usize) -> CellStatus;
     /// Creates the folder of a cell that is about to be claimed.
-    fn prepare(&self, cell: usize) -> io::Result<()>;
+    fn create_folder(&self, cell: usize) -> io::Result<()>;
 }
 
 /// What is known of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum CellStatus {
     /// It still has to be run.
     Open,
     /// It has a record that counts.
@@ -38,11 +38,11 @@ pub(crate) enum State {
 
 /// The answer to the question for the next cell.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextCell {
     /// It was claimed, perhaps taken over from a process that died.
     Take(usize, WorkClaim, Option<Owner>),
     /// It needs nothing more: another process has recorded it.
-    Settled(usize, State),
+    Settled(usize, CellStatus),
     /// All cells that are left are claimed by others; ask again later.
     Wait,
     /// No cell is left.
@@ -67,44 +67,44 @@ impl<F: SharedFiles> Pull<F> {
         Self { claimant, open: order.into_iter().collect(), busy: VecDeque::new(), look_at: Duration::ZERO }
     }
 
-    /// How many cells this process knows to be left, without those that it has taken.
-    pub(crate) fn left(&self) -> usize {
+    /// Returns the number of cells that are left as far as this process can tell, without the cells it has taken.
+    pub(crate) fn unfinished_cells(&self) -> usize {
         self.open.len() + self.busy.len()
     }
 
-    /// Those of them that were not claimed by others at the last look.
-    pub(crate) fn open(&self) -> usize {
+    /// Returns the number of these cells that were not claimed by others at the last look.
+    pub(crate) fn unclaimed_cells(&self) -> usize {
         self.open.len()
     }
 
-    /// A cell that is claimed by another process, and by whom.
-    pub(crate) fn busy(&self) -> Option<&(usize, Owner)> {
+    /// Returns a cell that another process has claimed, and that process.
+    pub(crate) fn claimed_elsewhere(&self) -> Option<&(usize, Owner)> {
         self.busy.front()
     }
 
     /// Claims the next cell that is neither recorded nor another's.
-    pub(crate) fn next(&mut self, cells: &impl Cells) -> io::Result<Next> {
+    pub(crate) fn next(&mut self, cells: &impl Cells) -> io::Result<NextCell> {
         loop {
             let Some(cell) = self.open.pop_front() else {
                 if self.busy.is_empty() {
-                    return Ok(Next::Finished);
+                    return Ok(NextCell::Finished);
                 }
                 if !self.look_again() {
-                    return Ok(Next::Wait);
+                    return Ok(NextCell::Wait);
                 }
                 continue;
             };
-            match cells.state(cell) {
-                State::Open => {}
-                settled => return Ok(Next::Settled(cell, settled)),
+            match cells.cell_state(cell) {
+                CellStatus::Open => {}
+                settled => return Ok(NextCell::Settled(cell, settled)),
             }
-            cells.prepare(cell)?;
-            match self.claimant.attempt(&cells.folder(cell).join(CLAIM))? {
+            cells.create_folder(cell)?;
+            match self.claimant.attempt(&cells.cell_folder(cell).join(CLAIM))? {
                 Attempt::Busy(owner) => self.put_back(cell, owner),
-                // It may have been recorded since the look. The claim stays where it is, as beside every record.
-                Attempt::Claimed(claim, from) => match cells.state(cell) {
-                    State::Open => return Ok(Next::Take(cell, claim, from)),
-                    settled => return Ok(Next::Settled(cell, settled)),
+                // It may have been recorded since the look. The claim stays, as next to every record.
+                Attempt::Claimed(claim, from) => match cells.cell_state(cell) {
+                    CellStatus::Open => return Ok(NextCell::Take(cell, claim, from)),
+                    settled => return Ok(NextCell::Settled(cell, settled)),
                 },
             }
         }
@@ -116,14 +116,14 @@ impl<F: SharedFiles> Pull<F> {
         if now < self.look_at {
             return false;
         }
-        self.look_at = now + self.pace();
+        self.look_at = now + self.time_between_looks();
         let count = self.busy.len().min(LOOKS);
         self.open.extend(self.busy.drain(..count).map(|(cell, _)| cell));
         true
     }
 
-    /// The time between two looks at the others' cells: shorter where there are few.
-    fn pace(&self) -> Duration {
+    /// Returns the time between two looks at the others' cells: shorter if there are few.
+    fn time_between_looks(&self) -> Duration {
         let longest = (self.claimant.me().lease / 12).min(Duration::from_secs(10));
         (PAUSE * self.busy.len() as u32).max(5 * PAUSE).min(longest)
     }
@@ -132,7 +132,7 @@ impl<F: SharedFiles> Pull<F> {
     pub(crate) fn put_back(&mut self, cell: usize, owner: Owner) {
         if self.busy.is_empty() {
             // No look right after the first one.
-            self.look_at = self.look_at.max(self.claimant.files().elapsed() + self.pace());
+            self.look_at = self.look_at.max(self.claimant.files().elapsed() + self.time_between_looks());
         }
         self.busy.push_back((cell, owner));
     }

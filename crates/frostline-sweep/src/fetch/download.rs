@@ -5,31 +5,31 @@ use frostline_assets::fetch::{self, FetchError, FetchOptions, Fetched, Hosts, Pr
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Wanted;
-use crate::fault::{Blame as _, Result, environment};
-use crate::offline::{is_offline, variable};
+use crate::fault::{Blame as _, CommandResult, environment_fault};
+use crate::offline::{environment_variable, is_offline};
 use crate::place;
 use crate::request::FetchRequest;
-use crate::units::bytes;
+use crate::units::format_bytes;
 
-/// What a name stands for.
+/// The kind of input that has a name.
 #[derive(Clone, Copy)]
-enum Kind {
+enum FetchedKind {
     Treebank,
     Encoder,
     Archive,
 }
 
 /// Returns the options of a request and of the environment.
-pub(super) fn options(request: &FetchRequest) -> Result<FetchOptions> {
-    options_from(request, variable)
+pub(super) fn fetch_options(request: &FetchRequest) -> CommandResult<FetchOptions> {
+    options_from(request, environment_variable)
 }
 
-/// [`options`] for a given environment.
-fn options_from(request: &FetchRequest, set: impl Fn(&str) -> Option<String>) -> Result<FetchOptions> {
+/// [`fetch_options`] for a given environment.
+fn options_from(request: &FetchRequest, set: impl Fn(&str) -> Option<String>) -> CommandResult<FetchOptions> {
     let cache = request.cache.clone().or_else(frostline_assets::default_cache);
     let cache = cache
         .ok_or_else(|| anyhow!("there is no cache folder: set HOME or FROSTLINE_CACHE, or give --cache DIR"))
-        .environment()?;
+        .blame_environment()?;
     let mut options = FetchOptions::new(cache);
     options.revision.clone_from(&request.revision);
     options.weights = request.weights;
@@ -44,7 +44,7 @@ fn options_from(request: &FetchRequest, set: impl Fn(&str) -> Option<String>) ->
         let (file, hash) = pin
             .split_once('=')
             .ok_or_else(|| anyhow!("`{pin}` is not a pin: write it as FILE=SHA256"))
-            .plan()?;
+            .blame_plan()?;
         options.pins.insert(file.into(), hash.into());
     }
     Ok(options)
@@ -52,7 +52,11 @@ fn options_from(request: &FetchRequest, set: impl Fn(&str) -> Option<String>) ->
 
 /// Fetches all treebanks and encoders. A pin may apply to any of them, so unused pins are found only at the end; so is
 /// what the cache lacks in offline mode.
-pub(super) fn all(wanted: &Wanted, request: &FetchRequest, options: &FetchOptions) -> Result<()> {
+pub(super) fn fetch_all(
+    wanted: &Wanted,
+    request: &FetchRequest,
+    options: &FetchOptions,
+) -> CommandResult<()> {
     let usual = Hosts::default();
     for (what, host, usual) in [
         ("encoders", &options.hosts.hub, &usual.hub),
@@ -62,14 +66,14 @@ pub(super) fn all(wanted: &Wanted, request: &FetchRequest, options: &FetchOption
             say!("{what} come from {host}");
         }
     }
-    let treebanks = wanted.treebanks.iter().map(|name| (Kind::Treebank, name));
-    let encoders = wanted.encoders.iter().map(|name| (Kind::Encoder, name));
+    let treebanks = wanted.treebanks.iter().map(|name| (FetchedKind::Treebank, name));
+    let encoders = wanted.encoders.iter().map(|name| (FetchedKind::Encoder, name));
     let (mut fetched, mut missing) = (Vec::new(), Vec::new());
-    let archives = wanted.archives.iter().map(|url| (Kind::Archive, url));
+    let archives = wanted.archives.iter().map(|url| (FetchedKind::Archive, url));
     for (kind, name) in treebanks.chain(encoders).chain(archives) {
-        match one(kind, name, options) {
+        match fetch_one(kind, name, options) {
             Err(FetchError::Offline { name, folder }) => {
-                say!("{name} is missing: {}", place::shown(&folder));
+                say!("{name} is missing: {}", place::shown_path(&folder));
                 missing.push(name);
             }
             result => fetched.push(with_exit_code(result)?),
@@ -77,16 +81,16 @@ pub(super) fn all(wanted: &Wanted, request: &FetchRequest, options: &FetchOption
     }
     if !missing.is_empty() {
         let (lacking, all) = (missing.len(), missing.len() + fetched.len());
-        return environment(format!(
+        return environment_fault(format!(
             "offline: {lacking} of {all} not in the cache; with a connection, run `{}`",
-            command(&missing, request)
+            fetch_command(&missing, request)
         ));
     }
     with_exit_code(fetch::check_pins(options, &fetched))
 }
 
-/// The command that fetches these names.
-fn command(names: &[String], request: &FetchRequest) -> String {
+/// Returns the command that fetches these names.
+fn fetch_command(names: &[String], request: &FetchRequest) -> String {
     let mut command = format!("frostline fetch {}", names.join(" "));
     let cache = request.cache.as_ref().map(|cache| cache.display().to_string());
     let urls = [("--hub", &request.hub), ("--treebanks", &request.treebanks)];
@@ -101,7 +105,11 @@ fn command(names: &[String], request: &FetchRequest) -> String {
     command
 }
 
-fn one(kind: Kind, name: &str, options: &FetchOptions) -> std::result::Result<Fetched, FetchError> {
+fn fetch_one(
+    kind: FetchedKind,
+    name: &str,
+    options: &FetchOptions,
+) -> std::result::Result<Fetched, FetchError> {
     let style = "{prefix:<36} {bar:20} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
     let bar = ProgressBar::new(0);
     bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
@@ -114,35 +122,35 @@ fn one(kind: Kind, name: &str, options: &FetchOptions) -> std::result::Result<Fe
         bar.set_position(now.bytes);
     };
     let fetched = match kind {
-        Kind::Treebank => fetch::treebank(name, options, &mut progress),
-        Kind::Encoder => fetch::encoder(name, options, &mut progress),
-        Kind::Archive => fetch::archive(name, options, &mut progress),
+        FetchedKind::Treebank => fetch::treebank(name, options, &mut progress),
+        FetchedKind::Encoder => fetch::encoder(name, options, &mut progress),
+        FetchedKind::Archive => fetch::archive(name, options, &mut progress),
     };
     bar.finish_and_clear();
     fetched.inspect(|fetched| {
-        print(name, fetched);
-        if let Kind::Archive = kind {
+        print_fetched(name, fetched);
+        if let FetchedKind::Archive = kind {
             say!("  a sweep reads it with --data {}", fetched.folder.display());
         }
     })
 }
 
 /// Wrong names, pins and addresses are errors of the command or the plan; all other errors are errors of the environment.
-fn with_exit_code<T>(result: std::result::Result<T, FetchError>) -> Result<T> {
+fn with_exit_code<T>(result: std::result::Result<T, FetchError>) -> CommandResult<T> {
     use FetchError::{BadEndpoint, BadPin, NoName, UnusedPin};
     match result {
         Err(error @ (NoName { .. } | BadPin { .. } | BadEndpoint { .. } | UnusedPin { .. })) => {
-            Err(error).plan()
+            Err(error).blame_plan()
         }
-        other => other.environment(),
+        other => other.blame_environment(),
     }
 }
 
-fn print(name: &str, fetched: &Fetched) {
+fn print_fetched(name: &str, fetched: &Fetched) {
     let how = if fetched.downloaded { "fetched" } else { "already there, checked" };
-    say!("{name} {} {how}: {}", fetched.revision, place::shown(&fetched.folder));
+    say!("{name} {} {how}: {}", fetched.revision, place::shown_path(&fetched.folder));
     for (file, source) in &fetched.files {
-        say!("  {file:<36} {:>9}  sha256 {}", bytes(source.bytes), &source.sha256[..12]);
+        say!("  {file:<36} {:>9}  sha256 {}", format_bytes(source.bytes), &source.sha256[..12]);
     }
     match &fetched.licence {
         Some(licence) => say!("  licence {} ({})", licence.name, licence.files.join(", ")),
@@ -155,11 +163,11 @@ mod tests {
     use super::*;
     use crate::offline::OFFLINE;
 
-    fn request() -> FetchRequest {
+    fn fetch_request() -> FetchRequest {
         FetchRequest { cache: Some("c".into()), ..FetchRequest::default() }
     }
 
-    fn options(request: &FetchRequest, environment: &[(&str, &str)]) -> Result<FetchOptions> {
+    fn options(request: &FetchRequest, environment: &[(&str, &str)]) -> CommandResult<FetchOptions> {
         options_from(request, |name| {
             environment.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).into())
         })
@@ -168,26 +176,29 @@ mod tests {
     #[test]
     fn an_option_outweighs_the_environment() {
         let usual = Hosts::default();
-        assert_eq!(options(&request(), &[]).unwrap().hosts, usual);
+        assert_eq!(options(&fetch_request(), &[]).unwrap().hosts, usual);
         let mirrors =
             [("HF_ENDPOINT", "https://hub.example/"), ("FROSTLINE_TREEBANKS", "https://ud.example")];
-        let found = options(&request(), &mirrors).unwrap().hosts;
+        let found = options(&fetch_request(), &mirrors).unwrap().hosts;
         assert_eq!(found.hub, "https://hub.example");
         assert_eq!([found.treebank_lists, found.treebank_files], ["https://ud.example"; 2]);
-        let found = options(&FetchRequest { hub: Some("http://localhost:1".into()), ..request() }, &mirrors)
-            .unwrap()
-            .hosts;
+        let found =
+            options(&FetchRequest { hub: Some("http://localhost:1".into()), ..fetch_request() }, &mirrors)
+                .unwrap()
+                .hosts;
         assert_eq!(found.hub, "http://localhost:1");
         assert_eq!(found.treebank_files, "https://ud.example");
     }
 
     #[test]
     fn offline_mode_is_an_option_or_a_variable() {
-        assert!(!options(&request(), &[]).unwrap().offline);
-        assert!(options(&FetchRequest { offline: true, ..request() }, &[(OFFLINE, "0")]).unwrap().offline);
-        assert!(options(&request(), &[(OFFLINE, "1")]).unwrap().offline);
-        assert!(!options(&request(), &[(OFFLINE, "off")]).unwrap().offline);
-        let fault = options(&request(), &[(OFFLINE, "maybe")]).unwrap_err();
+        assert!(!options(&fetch_request(), &[]).unwrap().offline);
+        assert!(
+            options(&FetchRequest { offline: true, ..fetch_request() }, &[(OFFLINE, "0")]).unwrap().offline
+        );
+        assert!(options(&fetch_request(), &[(OFFLINE, "1")]).unwrap().offline);
+        assert!(!options(&fetch_request(), &[(OFFLINE, "off")]).unwrap().offline);
+        let fault = options(&fetch_request(), &[(OFFLINE, "maybe")]).unwrap_err();
         assert_eq!(
             (fault.code, fault.error.to_string().as_str()),
             (2, "FROSTLINE_OFFLINE=maybe: expected 1 or 0")
@@ -207,8 +218,8 @@ mod tests {
             ..FetchRequest::default()
         };
         let options = options_from(&request, |_| None).unwrap();
-        let wanted = super::super::wanted(&request, &place::Place::here()).unwrap();
-        let fault = all(&wanted, &request, &options).unwrap_err();
+        let wanted = super::super::choose_wanted(&request, &place::Place::current_folder()).unwrap();
+        let fault = fetch_all(&wanted, &request, &options).unwrap_err();
         assert_eq!(fault.code, crate::fault::ENVIRONMENT);
         let cache = cache.display();
         assert_eq!(
@@ -224,11 +235,11 @@ mod tests {
         let request = FetchRequest {
             names: vec!["some/encoder".into()],
             hub: Some("http://hub.example".into()),
-            ..request()
+            ..fetch_request()
         };
         let options = options_from(&request, |_| None).unwrap();
-        let wanted = super::super::wanted(&request, &place::Place::here()).unwrap();
-        let fault = all(&wanted, &request, &options).unwrap_err();
+        let wanted = super::super::choose_wanted(&request, &place::Place::current_folder()).unwrap();
+        let fault = fetch_all(&wanted, &request, &options).unwrap_err();
         assert_eq!(fault.code, crate::fault::PLAN);
         assert!(fault.error.to_string().contains("must be encrypted"), "{}", fault.error);
     }

@@ -53,31 +53,31 @@ impl Display for JobId {
     }
 }
 
-/// Numbers of jobs in one text.
-pub(super) fn joined(jobs: &[JobId], between: &str) -> String {
+/// Joins the numbers of jobs into one text.
+pub(super) fn join_numbers(jobs: &[JobId], between: &str) -> String {
     jobs.iter().map(|job| job.0.as_str()).collect::<Vec<_>>().join(between)
 }
 
 /// Runs one of SLURM's commands, and returns what it printed.
-fn output(program: &str, arguments: &[String]) -> anyhow::Result<String> {
+fn run_command(program: &str, arguments: &[String]) -> anyhow::Result<String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().with_context(|| {
         format!("{program} cannot be started; run this on a machine from which jobs are submitted")
     })?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);
-        bail!("{} failed: {}", shown(program, arguments), errors.trim());
+        bail!("{} failed: {}", shown_command(program, arguments), errors.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A command as one would type it.
-pub(super) fn shown(program: &str, arguments: &[String]) -> String {
+/// Returns a command as a person would type it.
+pub(super) fn shown_command(program: &str, arguments: &[String]) -> String {
     let words = [program].into_iter().chain(arguments.iter().map(String::as_str));
-    words.map(quoted).collect::<Vec<_>>().join(" ")
+    words.map(quote_word).collect::<Vec<_>>().join(" ")
 }
 
-/// A word for a shell.
-pub(super) fn quoted(word: &str) -> String {
+/// Quotes a word for a shell.
+pub(super) fn quote_word(word: &str) -> String {
     let plain = |sign: char| sign.is_ascii_alphanumeric() || "-_./=:,%@+".contains(sign);
     if !word.is_empty() && word.chars().all(plain) {
         word.into()
@@ -87,15 +87,15 @@ pub(super) fn quoted(word: &str) -> String {
 }
 
 /// Submits a job and returns its number.
-pub(super) fn submit(arguments: &[String]) -> anyhow::Result<JobId> {
-    let printed = output("sbatch", arguments)?;
+pub(super) fn submit_job(arguments: &[String]) -> anyhow::Result<JobId> {
+    let printed = run_command("sbatch", arguments)?;
     let number = printed.trim().split(';').next().unwrap_or_default();
     JobId::try_from(number.to_string()).map_err(|error| anyhow!("what sbatch printed: {error}"))
 }
 
 /// The number of jobs that one array can have.
 pub(super) fn array_limit() -> anyhow::Result<usize> {
-    let config = output("scontrol", &["show".into(), "config".into()])?;
+    let config = run_command("scontrol", &["show".into(), "config".into()])?;
     limit_in(&config).ok_or_else(|| anyhow!("`scontrol show config` does not tell MaxArraySize"))
 }
 
@@ -104,37 +104,38 @@ fn limit_in(config: &str) -> Option<usize> {
     line.trim_start_matches([' ', '=']).trim().parse().ok()
 }
 
-/// The state of each job that has these numbers, with the reason of those that wait. Jobs that the controller has
+/// Returns the state of each job that has these numbers, with the reason of those that wait. Jobs that the controller has
 /// forgotten are not there.
-pub(super) fn states(jobs: &[JobId]) -> anyhow::Result<Vec<(String, String)>> {
+pub(super) fn query_states(jobs: &[JobId]) -> anyhow::Result<Vec<(String, String)>> {
     let arguments = ["-h", "-r", "-o", "%T|%r", "-j"].map(String::from);
-    let arguments: Vec<String> = arguments.into_iter().chain([joined(jobs, ",")]).collect();
-    match output("squeue", &arguments) {
-        Ok(text) => Ok(text.lines().filter_map(state).collect()),
+    let arguments: Vec<String> = arguments.into_iter().chain([join_numbers(jobs, ",")]).collect();
+    match run_command("squeue", &arguments) {
+        Ok(text) => Ok(text.lines().filter_map(parse_state).collect()),
         Err(error) if error.to_string().contains("Invalid job id") => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-fn state(line: &str) -> Option<(String, String)> {
+fn parse_state(line: &str) -> Option<(String, String)> {
     let (state, reason) = line.trim().split_once('|')?;
     Some((state.to_lowercase(), reason.into()))
 }
 
 /// Ends jobs.
-pub(super) fn cancel(jobs: &[JobId]) -> anyhow::Result<()> {
+pub(super) fn cancel_jobs(jobs: &[JobId]) -> anyhow::Result<()> {
     let jobs: Vec<String> = jobs.iter().map(JobId::to_string).collect();
-    output("scancel", &jobs).map(drop)
+    run_command("scancel", &jobs).map(drop)
 }
 
 /// Puts a job back into the queue.
-pub(super) fn requeue(job: &str) -> anyhow::Result<()> {
-    output("scontrol", &["requeue".into(), job.into()]).map(drop)
+pub(super) fn requeue_job(job: &str) -> anyhow::Result<()> {
+    run_command("scontrol", &["requeue".into(), job.into()]).map(drop)
 }
 
-/// Whether a job that is being ended reached its time limit or has to make room for another, as its controller says.
+/// Returns whether a job that is being ended reached its time limit or has to make room for another, as its
+/// controller reports.
 pub(super) fn was_not_cancelled(job: &str) -> bool {
-    output("scontrol", &["show", "job", "-o", job].map(String::from))
+    run_command("scontrol", &["show", "job", "-o", job].map(String::from))
         .is_ok_and(|about| is_limit_in(&about, job))
 }
 
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn words_pass_through_a_shell() {
         let arguments = ["--array=0-3", "a b", "it's", ""].map(String::from);
-        assert_eq!(shown("sbatch", &arguments), r"sbatch --array=0-3 'a b' 'it'\''s' ''");
+        assert_eq!(shown_command("sbatch", &arguments), r"sbatch --array=0-3 'a b' 'it'\''s' ''");
     }
 
     #[test]
@@ -187,8 +188,8 @@ mod tests {
     fn what_slurm_prints_is_read() {
         let config = "MaxArraySize            = 1001\nMaxBatchRequeue         = 5\n";
         assert_eq!((limit_in(config), limit_in("")), (Some(1001), None));
-        assert_eq!(state("PENDING|Priority\n"), Some(("pending".into(), "Priority".into())));
-        assert_eq!(state(""), None);
+        assert_eq!(parse_state("PENDING|Priority\n"), Some(("pending".into(), "Priority".into())));
+        assert_eq!(parse_state(""), None);
     }
 
     #[test]

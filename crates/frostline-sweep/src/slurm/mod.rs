@@ -19,19 +19,19 @@ use std::time::Duration;
 use frostline_record::Cell;
 
 use crate::ending::Ending;
-use crate::fault::{Blame as _, Result, environment};
-use crate::folder::{Folder, stored};
-use crate::interrupts::{self, Request};
+use crate::fault::{Blame as _, CommandResult, environment_fault};
+use crate::folder::{SweepFolder, stored_outcome};
+use crate::interrupts::{self, StopRequest};
 use crate::outcome::Outcome;
 use crate::place;
 use crate::program::Program;
 use crate::request::{SlurmRequest, SweepRequest};
-use crate::units::counted;
-use engine::joined;
+use crate::units::count_noun;
+use engine::join_numbers;
 use submit::Submission;
 
 pub use engine::JobId;
-pub use submit::{Submitted, submissions};
+pub use submit::{Submitted, read_submissions};
 
 /// The time between two looks at the queue and the records.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 const LOOKS: usize = 3;
 
 /// What became of a round.
-pub(crate) enum Round {
+pub(crate) enum ClusterRound {
     /// All jobs have ended.
     Ended(Outcome),
     /// The jobs go on without this command.
@@ -49,55 +49,57 @@ pub(crate) enum Round {
 }
 
 /// Submits the cells of a folder that are not recorded, and stays until they are, unless asked not to.
-pub(crate) fn run(
+pub(crate) fn run_on_cluster(
     request: &SweepRequest,
     slurm: &SlurmRequest,
-    folder: &Folder<'_>,
+    folder: &SweepFolder<'_>,
     program: &Program,
-) -> Result<Round> {
-    let passed = passed(request);
-    let options = slurm.options.with_defaults().plan()?;
-    let path = std::path::absolute(folder.path()).environment()?;
+) -> CommandResult<ClusterRound> {
+    let passed = worker_options(request);
+    let options = slurm.options.with_defaults().blame_plan()?;
+    let path = std::path::absolute(folder.path()).blame_environment()?;
     let mut failed: Vec<(String, String)> =
-        folder.cells().iter().filter_map(|cell| failure(&path, cell)).collect();
+        folder.cells().iter().filter_map(|cell| cell_failure(&path, cell)).collect();
     if !failed.is_empty() {
         note!(
             "failed    {} before; `frostline work {} --failed` runs them again",
-            counted(failed.len(), "cell"),
-            place::shown(folder.path())
+            count_noun(failed.len(), "cell"),
+            place::shown_path(folder.path())
         );
     }
     // A cell whose record cannot be read is run again.
-    let is_open = |cell: &&Cell| !matches!(stored(&path, cell), Ok(Some(_)));
+    let is_open = |cell: &&Cell| !matches!(stored_outcome(&path, cell), Ok(Some(_)));
     let open: Vec<&Cell> = folder.cells().iter().filter(is_open).collect();
     if open.is_empty() {
-        return Ok(Round::Ended(Outcome { failed, ..Outcome::default() }));
+        return Ok(ClusterRound::Ended(Outcome { failed, ..Outcome::default() }));
     }
-    let submission = Submission::of(&path, program, open.len(), &options, &passed);
+    let submission = Submission::for_sweep(&path, program, open.len(), &options, &passed);
     if slurm.dry_run {
-        say!("{}", submission.shown());
-        return Ok(Round::Detached);
+        say!("{}", submission.shown_commands());
+        return Ok(ClusterRound::Detached);
     }
-    let submitted = submission.submit(&program.path).environment()?;
+    let submitted = submission.submit_jobs(&program.path).blame_environment()?;
     // Jobs run the cells.
-    program.dismiss();
-    introduce(folder.path(), &submission, &submitted);
+    program.stop_assistant();
+    announce_submission(folder.path(), &submission, &submitted);
     if slurm.detach {
-        return Ok(Round::Detached);
+        return Ok(ClusterRound::Detached);
     }
-    let Round::Ended(outcome) = follow(&path, &open, &submitted)? else { return Ok(Round::Detached) };
+    let ClusterRound::Ended(outcome) = follow_jobs(&path, &open, &submitted)? else {
+        return Ok(ClusterRound::Detached);
+    };
     failed.extend(outcome.failed);
-    Ok(Round::Ended(Outcome { failed, ..outcome }))
+    Ok(ClusterRound::Ended(Outcome { failed, ..outcome }))
 }
 
 /// The title and error of a cell that has failed.
-fn failure(sweep: &Path, cell: &Cell) -> Option<(String, String)> {
+fn cell_failure(sweep: &Path, cell: &Cell) -> Option<(String, String)> {
     let record = frostline_record::read_record(&frostline_record::Sweep::cell_folder(sweep, cell)).ok()??;
     Some((cell.title(), record.error.filter(|_| record.cell.id == cell.id)?))
 }
 
 /// The options that the workers of jobs share with this command.
-fn passed(request: &SweepRequest) -> Vec<String> {
+fn worker_options(request: &SweepRequest) -> Vec<String> {
     let SweepRequest { lease, failures, threads, jobs, .. } = request;
     let mut all = vec!["--lease-s".into(), lease.as_secs_f64().to_string()];
     let mut put = |name: &str, value: String| all.extend([name.into(), value]);
@@ -119,11 +121,11 @@ fn passed(request: &SweepRequest) -> Vec<String> {
     all
 }
 
-fn introduce(folder: &Path, submission: &Submission, submitted: &Submitted) {
-    let path = place::shown(folder);
+fn announce_submission(folder: &Path, submission: &Submission, submitted: &Submitted) {
+    let path = place::shown_path(folder);
     say!(
         "slurm     {} in array {}, the report in job {}; logs in {path}/slurm",
-        counted(submission.workers(), "worker"),
+        count_noun(submission.worker_count(), "worker"),
         submitted.array,
         submitted.report.as_ref().map_or_else(String::new, JobId::to_string)
     );
@@ -131,50 +133,50 @@ fn introduce(folder: &Path, submission: &Submission, submitted: &Submitted) {
 }
 
 /// Shows progress until all cells are recorded and the array has ended, or Ctrl-C detaches.
-fn follow(path: &Path, cells: &[&Cell], submitted: &Submitted) -> Result<Round> {
+fn follow_jobs(path: &Path, cells: &[&Cell], submitted: &Submitted) -> CommandResult<ClusterRound> {
     let (sender, receiver) = channel();
-    interrupts::listen(sender).environment()?;
+    interrupts::notify_round(sender).blame_environment()?;
     say!("          Ctrl-C leaves the jobs alone and ends this command");
-    let mut watched = Watched { open: cells.to_vec(), done: 0, failed: Vec::new() };
-    let jobs: Vec<JobId> = submitted.numbers().collect();
+    let mut watched = WatchedCells { open: cells.to_vec(), done: 0, failed: Vec::new() };
+    let jobs: Vec<JobId> = submitted.job_numbers().collect();
     let (mut shown, mut empty) = (String::new(), 0);
     loop {
-        watched.look(path);
-        let states = match engine::states(&jobs) {
+        watched.read_new_records(path);
+        let states = match engine::query_states(&jobs) {
             Ok(states) => states,
             // A controller that is busy or being restarted is asked again.
             Err(error) => vec![("unknown".into(), error.to_string())],
         };
-        let line = format!("{}; {}", watched.shown(), summary(&states));
+        let line = format!("{}; {}", watched.shown_progress(), summarise_states(&states));
         if line != shown {
             say!("slurm     {line}");
             shown = line;
         }
         empty = if states.is_empty() { empty + 1 } else { 0 };
         if empty >= LOOKS {
-            watched.look(path);
-            return Ok(Round::Ended(watched.outcome(path)));
+            watched.read_new_records(path);
+            return Ok(ClusterRound::Ended(watched.final_outcome(path)));
         }
         match receiver.recv_timeout(PAUSE) {
             Err(RecvTimeoutError::Timeout) => {}
             _ => {
                 say!("detached  the jobs go on");
-                return Ok(Round::Detached);
+                return Ok(ClusterRound::Detached);
             }
         }
     }
 }
 
 /// The cells of the submitted jobs.
-struct Watched<'a> {
+struct WatchedCells<'a> {
     open: Vec<&'a Cell>,
     done: usize,
     failed: Vec<(String, String)>,
 }
 
-impl Watched<'_> {
+impl WatchedCells<'_> {
     /// Reads the records that were not there before.
-    fn look(&mut self, path: &Path) {
+    fn read_new_records(&mut self, path: &Path) {
         self.open.retain(|cell| {
             let record = frostline_record::read_record(&frostline_record::Sweep::cell_folder(path, cell));
             match record.ok().flatten().filter(|record| record.cell.id == cell.id) {
@@ -188,20 +190,20 @@ impl Watched<'_> {
         });
     }
 
-    fn shown(&self) -> String {
-        let all = counted(self.open.len() + self.done + self.failed.len(), "cell");
+    fn shown_progress(&self) -> String {
+        let all = count_noun(self.open.len() + self.done + self.failed.len(), "cell");
         let failed =
             if self.failed.is_empty() { String::new() } else { format!(", {} failed", self.failed.len()) };
         format!("{} of {all} recorded{failed}", self.done)
     }
 
-    fn outcome(self, path: &Path) -> Outcome {
+    fn final_outcome(self, path: &Path) -> Outcome {
         if !self.open.is_empty() {
             note!(
                 "left      the jobs have ended, and {} not recorded; {}/slurm/*.log tell why. The same command submits \
                  them again",
-                counted(self.open.len(), "cell"),
-                place::shown(path)
+                count_noun(self.open.len(), "cell"),
+                place::shown_path(path)
             );
         }
         let lost = self.open.iter().map(|cell| (cell.title(), "its jobs have ended without a record".into()));
@@ -211,7 +213,7 @@ impl Watched<'_> {
 }
 
 /// `3 running, 1 pending (Priority)`.
-fn summary(states: &[(String, String)]) -> String {
+fn summarise_states(states: &[(String, String)]) -> String {
     let mut kinds: Vec<(&str, &str, usize)> = Vec::new();
     for (state, reason) in states {
         match kinds.iter_mut().find(|(known, ..)| known == state) {
@@ -230,13 +232,13 @@ fn summary(states: &[(String, String)]) -> String {
 }
 
 /// Prints the states of a folder's jobs, if it has any.
-pub(crate) fn status(folder: &Path) -> Result<()> {
-    let all = submissions(folder).environment()?;
+pub(crate) fn print_status(folder: &Path) -> CommandResult<()> {
+    let all = read_submissions(folder).blame_environment()?;
     if all.is_empty() {
         return Ok(());
     }
-    let states = engine::states(&numbers(&all));
-    let line = states.map_or_else(|error| format!("{error:#}"), |states| summary(&states));
+    let states = engine::query_states(&job_numbers(&all));
+    let line = states.map_or_else(|error| format!("{error:#}"), |states| summarise_states(&states));
     say!("slurm     {line}");
     Ok(())
 }
@@ -245,32 +247,35 @@ pub(crate) fn status(folder: &Path) -> Result<()> {
 ///
 /// # Errors
 /// If it has none, or SLURM cannot be asked.
-pub fn cancel(folder: &Path) -> Result<Ending> {
-    let all = submissions(folder).environment()?;
+pub fn cancel_cluster_jobs(folder: &Path) -> CommandResult<Ending> {
+    let all = read_submissions(folder).blame_environment()?;
     if all.is_empty() {
-        return environment(format!("{}: no jobs of SLURM were submitted for it", place::shown(folder)));
+        return environment_fault(format!(
+            "{}: no jobs of SLURM were submitted for it",
+            place::shown_path(folder)
+        ));
     }
-    let jobs = numbers(&all);
-    engine::cancel(&jobs).environment()?;
+    let jobs = job_numbers(&all);
+    engine::cancel_jobs(&jobs).blame_environment()?;
     say!(
         "cancelled {}; running cells are stored after their step, and the same sweep goes on with them",
-        joined(&jobs, ", ")
+        join_numbers(&jobs, ", ")
     );
     Ok(Ending::Done)
 }
 
-fn numbers(all: &[Submitted]) -> Vec<JobId> {
-    all.iter().flat_map(Submitted::numbers).collect()
+fn job_numbers(all: &[Submitted]) -> Vec<JobId> {
+    all.iter().flat_map(Submitted::job_numbers).collect()
 }
 
 /// Returns this job to the queue, if it is one that may, and its time limit or preemption has ended it.
 pub(crate) fn return_to_queue(max_restarts: u32) {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let Some(job) = set("SLURM_JOB_ID") else { return };
-    let may = match interrupts::request() {
-        Some(Request::TimeLimit) => true,
+    let may = match interrupts::first_request() {
+        Some(StopRequest::TimeLimit) => true,
         // Who cancels a job wants it to end.
-        Some(Request::End) => engine::was_not_cancelled(&job),
+        Some(StopRequest::End) => engine::was_not_cancelled(&job),
         _ => false,
     };
     if !may {
@@ -288,7 +293,7 @@ pub(crate) fn return_to_queue(max_restarts: u32) {
         (Some(array), Some(task)) => format!("{array}_{task}"),
         _ => job,
     };
-    match engine::requeue(&job) {
+    match engine::requeue_job(&job) {
         Ok(()) => note!("slurm     {job} returns to the queue, for the {}. time", restarts + 1),
         Err(error) => note!("slurm     {job} could not return to the queue: {error:#}"),
     }
@@ -302,7 +307,7 @@ mod tests {
     fn states_are_counted() {
         let states = [("running", "None"), ("pending", "Priority"), ("running", "None")];
         let states = states.map(|(state, reason)| (state.to_string(), reason.to_string()));
-        assert_eq!(summary(&states), "jobs: 2 running, 1 pending (Priority)");
-        assert_eq!(summary(&[]), "no job is left");
+        assert_eq!(summarise_states(&states), "jobs: 2 running, 1 pending (Priority)");
+        assert_eq!(summarise_states(&[]), "no job is left");
     }
 }

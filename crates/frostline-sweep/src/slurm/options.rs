@@ -77,17 +77,19 @@ impl SlurmOptions {
     /// These options, with the user's defaults for those that were not given.
     pub(crate) fn with_defaults(&self) -> anyhow::Result<Self> {
         let given = self.clone();
-        let Some(path) = user_file() else { return given.checked() };
+        let Some(path) = user_file() else { return given.check_options() };
         let text = match frostline_files::read_text(&path, MOST_BYTES) {
             Ok(text) => text,
-            Err(error) if error.reason.kind() == std::io::ErrorKind::NotFound => return given.checked(),
+            Err(error) if error.reason.kind() == std::io::ErrorKind::NotFound => {
+                return given.check_options();
+            }
             Err(error) => return Err(anyhow!("{}: cannot be read: {}", path.display(), error.reason)),
         };
         let file: UserFile = toml::from_str(&text).with_context(|| place_of(&path))?;
-        given.or(file.slurm).checked()
+        given.or_else_from(file.slurm).check_options()
     }
 
-    fn or(self, other: Self) -> Self {
+    fn or_else_from(self, other: Self) -> Self {
         let first = |own: Vec<String>, other: Vec<String>| if own.is_empty() { other } else { own };
         Self {
             workers: self.workers.or(other.workers),
@@ -108,7 +110,7 @@ impl SlurmOptions {
     }
 
     /// A setup command may be anything; options of sbatch are options.
-    fn checked(self) -> anyhow::Result<Self> {
+    fn check_options(self) -> anyhow::Result<Self> {
         for (name, options) in [("--sbatch", &self.sbatch), ("--report-sbatch", &self.report_sbatch)] {
             for option in options {
                 ensure!(
@@ -142,30 +144,30 @@ impl SlurmOptions {
 
     /// The options of sbatch for workers.
     pub(crate) fn of_workers(&self) -> Vec<String> {
-        let constraint = option("constraint", self.constraint.as_ref());
-        let cpus = option("cpus-per-task", self.cpus.as_ref());
-        let gpus = option("gpus", self.gpus.as_ref());
+        let constraint = format_option("constraint", self.constraint.as_ref());
+        let cpus = format_option("cpus-per-task", self.cpus.as_ref());
+        let gpus = format_option("gpus", self.gpus.as_ref());
         let own = [constraint, cpus, gpus].into_iter().flatten();
-        self.common().chain(own).chain(self.sbatch.iter().cloned()).collect()
+        self.common_options().chain(own).chain(self.sbatch.iter().cloned()).collect()
     }
 
-    /// Those for the report's job, which needs no GPU and no node of a kind.
+    /// Returns the options of the report's job, which needs no GPU and no particular kind of node.
     pub(crate) fn of_report(&self) -> Vec<String> {
         let shared = self.sbatch.iter().filter(|option| SHARED.contains(&name_of(option)));
-        // Of two that contradict, sbatch takes the last.
-        self.common().chain(shared.cloned()).chain(self.report_sbatch.iter().cloned()).collect()
+        // If two contradict each other, sbatch takes the last.
+        self.common_options().chain(shared.cloned()).chain(self.report_sbatch.iter().cloned()).collect()
     }
 
-    fn common(&self) -> impl Iterator<Item = String> {
-        let time = option("time", self.time.as_ref());
-        let partition = option("partition", self.partition.as_ref());
-        let account = option("account", self.account.as_ref());
-        let qos = option("qos", self.qos.as_ref());
-        [time, partition, account, qos, option("mem", self.mem.as_ref())].into_iter().flatten()
+    fn common_options(&self) -> impl Iterator<Item = String> {
+        let time = format_option("time", self.time.as_ref());
+        let partition = format_option("partition", self.partition.as_ref());
+        let account = format_option("account", self.account.as_ref());
+        let qos = format_option("qos", self.qos.as_ref());
+        [time, partition, account, qos, format_option("mem", self.mem.as_ref())].into_iter().flatten()
     }
 }
 
-fn option(name: &str, value: Option<&impl Display>) -> Option<String> {
+fn format_option(name: &str, value: Option<&impl Display>) -> Option<String> {
     value.map(|value| format!("--{name}={value}"))
 }
 
@@ -203,7 +205,7 @@ mod tests {
         .expect("options");
         let given =
             SlurmOptions { workers: Some(2), time: Some("1:00:00".into()), ..SlurmOptions::default() };
-        let both = given.or(file.slurm);
+        let both = given.or_else_from(file.slurm);
         assert_eq!((both.workers, both.max_restarts(), both.signal_s()), (Some(2), 1, 120));
         assert_eq!(both.of_workers(), ["--time=1:00:00", "--partition=gpu"]);
         assert_eq!(both.setup, ["module load cuda"]);
@@ -219,11 +221,11 @@ mod tests {
             SlurmOptions { report_sbatch: bad(), ..SlurmOptions::default() },
         ];
         for bad in bad {
-            assert!(bad.checked().is_err_and(|error| error.to_string().contains("`nice=100` is none")));
+            assert!(bad.check_options().is_err_and(|error| error.to_string().contains("`nice=100` is none")));
         }
         for other in ["--clusters=big", "-Mbig"] {
             let bad = SlurmOptions { sbatch: vec![other.into()], ..SlurmOptions::default() };
-            assert!(bad.checked().is_err_and(|error| error.to_string().contains("of another cluster")));
+            assert!(bad.check_options().is_err_and(|error| error.to_string().contains("of another cluster")));
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::engine::{self, JobId, joined, quoted};
+use super::engine::{self, JobId, join_numbers, quote_word};
 use super::options::SlurmOptions;
 use crate::program::Program;
 
@@ -22,15 +22,15 @@ const MOST_PROGRAM: u64 = 4 << 30;
 pub struct Submitted {
     /// The number of the array of workers.
     pub array: JobId,
-    /// The number of the report's job; none where this command ended before it was submitted.
+    /// The number of the report's job; `None` if this command ended before it was submitted.
     pub report: Option<JobId>,
     /// Jobs of the array.
     pub workers: usize,
 }
 
 impl Submitted {
-    /// The numbers of its jobs.
-    pub fn numbers(&self) -> impl Iterator<Item = JobId> {
+    /// Returns the numbers of the submitted jobs.
+    pub fn job_numbers(&self) -> impl Iterator<Item = JobId> {
         [self.array.clone()].into_iter().chain(self.report.clone())
     }
 }
@@ -49,7 +49,7 @@ pub(super) struct Submission {
 impl Submission {
     /// Workers for so many cells of a sweep's folder, given as an absolute path; `passed` are options of `frostline
     /// work`.
-    pub fn of(
+    pub fn for_sweep(
         sweep: &Path,
         program: &Program,
         cells: usize,
@@ -58,7 +58,7 @@ impl Submission {
     ) -> Self {
         let folder = sweep.join("slurm");
         // By its bytes: another build may have the same code and other features.
-        let digest = digest(&program.path);
+        let digest = file_sha256(&program.path);
         let name = digest.as_ref().map_or(program.about.code.as_str(), |digest| &digest[..16]);
         let copy = folder.join(format!("frostline-{name}"));
         let workers = options.workers_for(cells);
@@ -76,38 +76,43 @@ impl Submission {
         let mut of_report = job("report", "report-%j.log");
         of_report.push("--open-mode=append".into());
         of_report.extend(options.of_report());
-        let words = |words: &[&str]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        let words = |words: &[&str]| words.iter().map(|word| quote_word(word)).collect::<Vec<_>>().join(" ");
         let (exe, out) = (copy.display().to_string(), sweep.display().to_string());
         let restarts = options.max_restarts().to_string();
         let mut work = words(&[&exe, "work", &out, "--max-restarts", &restarts]);
-        passed.iter().for_each(|option| work += &format!(" {}", quoted(option)));
+        passed.iter().for_each(|option| work += &format!(" {}", quote_word(option)));
         if !passed.iter().any(|option| option == "--threads") {
             // What a job has, and not what its node has.
             work += " --threads \"${SLURM_CPUS_PER_TASK:-${SLURM_CPUS_ON_NODE:-1}}\"";
         }
         let scripts = [
-            (folder.join("work.sh"), script(options, &work)),
-            (folder.join("report.sh"), script(options, &words(&[&exe, "report", &out]))),
+            (folder.join("work.sh"), batch_script(options, &work)),
+            (folder.join("report.sh"), batch_script(options, &words(&[&exe, "report", &out]))),
         ];
         Self { program: copy, scripts, workers, of_workers, of_report, folder }
     }
 
     /// Jobs of the array.
-    pub fn workers(&self) -> usize {
+    pub fn worker_count(&self) -> usize {
         self.workers
     }
 
-    /// What would be run, as one would type it.
-    pub fn shown(&self) -> String {
+    /// Returns the commands that would be run, as a person would type them.
+    pub fn shown_commands(&self) -> String {
         let mut text = String::new();
-        let [work, report] = self.commands(&"JOB");
+        let [work, report] = self.submit_commands(&"JOB");
         for ((path, script), command) in self.scripts.iter().zip([work, report]) {
-            let _ = write!(text, "# {}\n{script}\n{}\n\n", path.display(), engine::shown("sbatch", &command));
+            let _ = write!(
+                text,
+                "# {}\n{script}\n{}\n\n",
+                path.display(),
+                engine::shown_command("sbatch", &command)
+            );
         }
         text.trim_end().into()
     }
 
-    fn commands(&self, array: &dyn Display) -> [Vec<String>; 2] {
+    fn submit_commands(&self, array: &dyn Display) -> [Vec<String>; 2] {
         let [work, report] = [0, 1].map(|at: usize| self.scripts[at].0.display().to_string());
         let behind = format!("--dependency=afterany:{array}");
         let of_work = self.of_workers.iter().cloned().chain([work]);
@@ -119,9 +124,9 @@ impl Submission {
 
     /// Writes the scripts, submits both jobs and notes each at once, so that they can be cancelled. Where the second is
     /// refused, or one cannot be noted, they are cancelled.
-    pub fn submit(&self, program: &Path) -> anyhow::Result<Submitted> {
+    pub fn submit_jobs(&self, program: &Path) -> anyhow::Result<Submitted> {
         // Nothing is submitted that could not be noted.
-        noted(&self.folder)?;
+        read_list(&self.folder)?;
         let limit = engine::array_limit()?;
         ensure!(
             self.workers <= limit,
@@ -129,23 +134,23 @@ impl Submission {
             self.workers
         );
         frostline_files::create_own_folder(&self.folder)?;
-        self.copy(program)?;
+        self.copy_program(program)?;
         for (path, script) in &self.scripts {
             frostline_files::write(path, script.as_bytes())?;
         }
-        let [work, _] = self.commands(&"");
-        let array = engine::submit(&work)?;
-        let [_, report] = self.commands(&array);
+        let [work, _] = self.submit_commands(&"");
+        let array = engine::submit_job(&work)?;
+        let [_, report] = self.submit_commands(&array);
         let mut submitted = Submitted { array, report: None, workers: self.workers };
-        match note(&self.folder, &submitted).and_then(|()| {
-            submitted.report = Some(engine::submit(&report).context("the report's job was refused")?);
-            note(&self.folder, &submitted)
+        match note_submission(&self.folder, &submitted).and_then(|()| {
+            submitted.report = Some(engine::submit_job(&report).context("the report's job was refused")?);
+            note_submission(&self.folder, &submitted)
         }) {
             Ok(()) => Ok(submitted),
             Err(error) => {
-                let jobs: Vec<JobId> = submitted.numbers().collect();
-                let shown = joined(&jobs, ", ");
-                Err(error.context(match engine::cancel(&jobs) {
+                let jobs: Vec<JobId> = submitted.job_numbers().collect();
+                let shown = join_numbers(&jobs, ", ");
+                Err(error.context(match engine::cancel_jobs(&jobs) {
                     Ok(()) => format!("jobs {shown} were submitted and have been cancelled"),
                     Err(why) => format!("jobs {shown} were submitted and could not be cancelled ({why:#})"),
                 }))
@@ -153,11 +158,11 @@ impl Submission {
         }
     }
 
-    /// Copies the program, unless it is there. Another file of its name, which somebody else may have put into the folder,
-    /// is replaced.
-    fn copy(&self, program: &Path) -> anyhow::Result<()> {
-        let there = digest(&self.program);
-        if there.is_some() && there == digest(program) {
+    /// Copies the program, unless it is there. Another file of its name, which another command may have put into the
+    /// folder, is replaced.
+    fn copy_program(&self, program: &Path) -> anyhow::Result<()> {
+        let there = file_sha256(&self.program);
+        if there.is_some() && there == file_sha256(program) {
             return Ok(());
         }
         frostline_files::copy(program, &self.program)
@@ -165,8 +170,8 @@ impl Submission {
     }
 }
 
-/// The SHA-256 of a program, if it can be read.
-fn digest(program: &Path) -> Option<String> {
+/// Returns the SHA-256 of a program, if it can be read.
+fn file_sha256(program: &Path) -> Option<String> {
     frostline_files::read(program, MOST_PROGRAM).ok().map(|bytes| frostline_record::sha256(&bytes))
 }
 
@@ -183,7 +188,7 @@ fn log_option(folder: &Path, what: &str, pattern: &str) -> String {
 }
 
 /// A batch script. `exec` makes the program the process that SLURM's signals reach.
-fn script(options: &SlurmOptions, command: &str) -> String {
+fn batch_script(options: &SlurmOptions, command: &str) -> String {
     let mut text = String::from("#!/bin/bash\nset -e\n");
     for line in &options.setup {
         let _ = writeln!(text, "{line}");
@@ -196,12 +201,12 @@ fn script(options: &SlurmOptions, command: &str) -> String {
 ///
 /// # Errors
 /// If the list cannot be read, or contains anything else than numbers of jobs.
-pub fn submissions(sweep: &Path) -> anyhow::Result<Vec<Submitted>> {
-    noted(&sweep.join("slurm"))
+pub fn read_submissions(sweep: &Path) -> anyhow::Result<Vec<Submitted>> {
+    read_list(&sweep.join("slurm"))
 }
 
 /// The submissions that a folder's file has.
-fn noted(folder: &Path) -> anyhow::Result<Vec<Submitted>> {
+fn read_list(folder: &Path) -> anyhow::Result<Vec<Submitted>> {
     let path = folder.join("jobs.json");
     let damaged = "damaged; `squeue --me` shows your jobs; cancel those of this sweep, and delete the file";
     match frostline_files::read_text(&path, MOST_BYTES) {
@@ -211,9 +216,9 @@ fn noted(folder: &Path) -> anyhow::Result<Vec<Submitted>> {
     }
 }
 
-/// Notes a submission, in place of what was noted of its array and beside what others have noted meanwhile.
-fn note(folder: &Path, new: &Submitted) -> anyhow::Result<()> {
-    let mut all = noted(folder)?;
+/// Notes a submission, in place of what was noted of its array and next to what others have noted meanwhile.
+fn note_submission(folder: &Path, new: &Submitted) -> anyhow::Result<()> {
+    let mut all = read_list(folder)?;
     all.retain(|one| one.array != new.array);
     all.push(new.clone());
     let text = serde_json::to_string_pretty(&all)? + "\n";
@@ -243,9 +248,9 @@ mod tests {
         let list = |array: &str, report: &str| {
             let text = format!(r#"[{{ "array": "{array}", "report": {report}, "workers": 2 }}]"#);
             frostline_files::write(&folder.path().join("jobs.json"), text.as_bytes()).expect("written");
-            noted(folder.path())
+            read_list(folder.path())
         };
-        assert_eq!(list("123", "null").expect("a list")[0].numbers().count(), 1);
+        assert_eq!(list("123", "null").expect("a list")[0].job_numbers().count(), 1);
         for bad in ["--user=me", "-u", "", "1 2", "1,2", "123_", "99999999999"] {
             for error in [list(bad, "null"), list("123", &format!("{bad:?}"))] {
                 let error = format!("{:#}", error.expect_err(bad));
@@ -271,7 +276,7 @@ mod tests {
             if let Some(bytes) = there {
                 frostline_files::write(&copy, bytes).expect("written");
             }
-            submission.copy(&program).expect("copied");
+            submission.copy_program(&program).expect("copied");
             assert_eq!(frostline_files::read(&copy, 9).expect("it is there"), b"ours");
         }
     }

@@ -52,7 +52,7 @@ impl MlflowFolder {
                 "lifecycle_stage": "active",
                 "name": name,
             });
-            write(&meta, &text.to_string())?;
+            write_file(&meta, &text.to_string())?;
         }
         Ok((id, folder))
     }
@@ -73,10 +73,10 @@ impl Tracker for MlflowFolder {
             frostline_files::create_folder(&folder.join(part))?;
         }
         for parameter in &run.parameters {
-            write(&folder.join("params").join(&parameter.name), &parameter.value.text())?;
+            write_file(&folder.join("params").join(&parameter.name), &parameter.value.text())?;
         }
         for (name, text) in [(NAME_TAG, &run.name), (RUN_TAG, &run.id)] {
-            write(&folder.join("tags").join(name), text)?;
+            write_file(&folder.join("tags").join(name), text)?;
         }
         let meta = json!({
             "artifact_uri": folder.join("artifacts").display().to_string(),
@@ -126,7 +126,7 @@ impl Tracker for MlflowFolder {
 
 impl StoredRun {
     fn write_meta(&self) -> Result<(), TrackError> {
-        write(&self.folder.join("meta.yaml"), &self.meta.to_string())
+        write_file(&self.folder.join("meta.yaml"), &self.meta.to_string())
     }
 
     fn flush(&mut self) -> Result<(), TrackError> {
@@ -143,7 +143,7 @@ impl StoredRun {
 }
 
 /// Writes a small file. JSON is also YAML, in which MLflow keeps its own.
-fn write(path: &Path, text: &str) -> Result<(), TrackError> {
+fn write_file(path: &Path, text: &str) -> Result<(), TrackError> {
     Ok(frostline_files::write(path, text.as_bytes())?)
 }
 

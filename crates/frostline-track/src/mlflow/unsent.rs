@@ -128,7 +128,7 @@ fn is_id(id: &str) -> bool {
         && id.bytes().all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit())
 }
 
-fn parse(line: &str) -> Option<Waiting> {
+fn parse_line(line: &str) -> Option<Waiting> {
     let value: Value = serde_json::from_str(line).ok()?;
     let text = |value: &Value| value.as_str().map(String::from);
     let time = |value: &Value| UNIX_EPOCH.checked_add(Duration::from_millis(value.as_u64()?));
@@ -176,10 +176,10 @@ mod tests {
             let ended = Waiting::End(id.into(), end(), Ending::Stopped);
             let started = Waiting::Start(Box::new(Run { id: id.into(), ..run(0) }));
             for waiting in [ended, started, Waiting::Point(id.into(), point(1, 0.5))] {
-                assert!(parse(&waiting_line(&waiting)).is_none(), "{id:?}");
+                assert!(parse_line(&waiting_line(&waiting)).is_none(), "{id:?}");
             }
         }
-        assert!(parse(&waiting_line(&Waiting::End("0a".into(), end(), Ending::Stopped))).is_some());
+        assert!(parse_line(&waiting_line(&Waiting::End("0a".into(), end(), Ending::Stopped))).is_some());
     }
 
     #[test]

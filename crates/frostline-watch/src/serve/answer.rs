@@ -88,7 +88,7 @@ async fn report_file(name: &str, site: &Site) -> Answer {
         Err(error) => unavailable_answer(&format!("The report cannot be computed now: {error:#}\n")),
         Ok(files) => files.get(name).map_or_else(not_found, |body| Answer {
             status: StatusCode::OK,
-            kind: kind(name),
+            kind: media_type(name),
             body: body.clone(),
             policy: REPORT_POLICY,
         }),
@@ -96,7 +96,7 @@ async fn report_file(name: &str, site: &Site) -> Answer {
 }
 
 /// Returns the media type of a file, by the ending of its name.
-fn kind(name: &str) -> &'static str {
+fn media_type(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",
         "svg" => "image/svg+xml",

@@ -39,7 +39,7 @@ fn run_attack<F: Future<Output = ()>>(attack: impl FnOnce(Arc<Served>) -> F) {
 }
 
 /// Returns the client's end of a connection that is served.
-fn connect(served: &Arc<Served>) -> DuplexStream {
+fn connect_client(served: &Arc<Served>) -> DuplexStream {
     let (client, server) = duplex(PIPE);
     tokio::spawn(serve_connection(server, Arc::clone(served), Arc::default()));
     client
@@ -56,13 +56,13 @@ async fn read_to_end_of(client: &mut (impl tokio::io::AsyncRead + Unpin)) -> Str
 fn a_head_that_does_not_end_and_an_idle_connection_are_closed() {
     run_attack(async |served| {
         for begun in [&b""[..], b"G", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "] {
-            let (mut client, since) = (connect(&served), Instant::now());
+            let (mut client, since) = (connect_client(&served), Instant::now());
             client.write_all(begun).await.expect("sent");
             read_to_end_of(&mut client).await;
             assert_eq!(since.elapsed().as_secs(), LIMITS.head.as_secs(), "{begun:?}");
         }
         // One byte a second does not help.
-        let (client, since) = (connect(&served), Instant::now());
+        let (client, since) = (connect_client(&served), Instant::now());
         let (mut from, mut to) = tokio::io::split(client);
         let drip = tokio::spawn(async move {
             while to.write_all(b"x").await.is_ok() {
@@ -73,7 +73,7 @@ fn a_head_that_does_not_end_and_an_idle_connection_are_closed() {
         assert_eq!(since.elapsed().as_secs(), LIMITS.head.as_secs());
         drip.await.expect("it ends");
         // Nor does one request before.
-        let (mut client, since) = (connect(&served), Instant::now());
+        let (mut client, since) = (connect_client(&served), Instant::now());
         client.write_all(STATUS).await.expect("sent");
         assert!(read_to_end_of(&mut client).await.starts_with("HTTP/1.1 200"));
         assert_eq!(since.elapsed().as_secs(), LIMITS.head.as_secs());
@@ -86,7 +86,7 @@ fn a_head_has_a_largest_size_and_number_of_lines() {
         let long = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}", "x".repeat(1 << 20));
         let many = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: y\r\n".repeat(8));
         for head in [long, many] {
-            let (mut from, mut to) = tokio::io::split(connect(&served));
+            let (mut from, mut to) = tokio::io::split(connect_client(&served));
             let length = head.len();
             let sent = tokio::spawn(async move { to.write_all(head.as_bytes()).await });
             let answer = read_to_end_of(&mut from).await;
@@ -110,7 +110,7 @@ fn a_body_is_not_waited_for_however_long_it_claims_to_be() {
             "Transfer-Encoding: chunked",
         ];
         for (body, method) in bodies.iter().flat_map(|body| [(body, "GET"), (body, "POST")]) {
-            let (mut client, since) = (connect(&served), Instant::now());
+            let (mut client, since) = (connect_client(&served), Instant::now());
             let head = format!("{method} / HTTP/1.1\r\nHost: localhost\r\n{body}\r\n\r\n");
             client.write_all(head.as_bytes()).await.expect("sent");
             let answer = read_to_end_of(&mut client).await;
@@ -124,13 +124,13 @@ fn a_body_is_not_waited_for_however_long_it_claims_to_be() {
 #[test]
 fn a_reader_that_takes_too_little_is_left() {
     run_attack(async |served| {
-        let mut client = connect(&served);
+        let mut client = connect_client(&served);
         client.write_all(REPORT).await.expect("sent");
         // The pipe is full at once; after the stall the server has gone.
         sleep(LIMITS.stall + Duration::from_secs(1)).await;
         assert!(read_to_end_of(&mut client).await.len() <= PIPE);
         // A byte a second is too little as well.
-        let mut client = connect(&served);
+        let mut client = connect_client(&served);
         client.write_all(REPORT).await.expect("sent");
         let mut count = 0;
         while client.read_u8().await.is_ok() {
@@ -139,7 +139,7 @@ fn a_reader_that_takes_too_little_is_left() {
         }
         assert!(count <= PIPE + LIMITS.stall.as_secs() as usize + 1, "{count} bytes");
         // One who is slow, but not too slow, gets all of it.
-        let mut client = connect(&served);
+        let mut client = connect_client(&served);
         client.write_all(REPORT).await.expect("sent");
         let (mut count, mut part) = (0, [0; PIPE]);
         loop {
@@ -156,7 +156,7 @@ fn a_reader_that_takes_too_little_is_left() {
 #[test]
 fn requests_wait_unread_until_the_answers_before_are_taken() {
     run_attack(async |served| {
-        let (mut from, mut to) = tokio::io::split(connect(&served));
+        let (mut from, mut to) = tokio::io::split(connect_client(&served));
         let mut sent = 0;
         while let Ok(count) = to.write(STATUS).await {
             sent += count;

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use frostline_sweep::Watched;
+use frostline_sweep::WatchedSweep;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::runtime::Runtime;
 
@@ -34,7 +34,7 @@ impl Exchange {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let runtime = runtime.context("the server cannot be started")?;
         // The first look serves all requests, so that each is answered at once.
-        let site = Site::of(Watched::open(folder)?, Duration::MAX);
+        let site = Site::of(WatchedSweep::open_folder(folder)?, Duration::MAX);
         runtime.block_on(async { site.status().await.and(site.report().await.map(drop)) })?;
         let gate = Gate::new(Hosts::new(Vec::new()), token.map(Token::given_token));
         Ok(Self { served: Arc::new(Served { site, gate, limits: Limits::default() }), runtime })

@@ -132,13 +132,13 @@ fn accept_token(token: &Token) -> Response<Full<Bytes>> {
 mod tests {
     use super::*;
 
-    fn gate() -> Gate {
+    fn test_gate() -> Gate {
         let token = Token { text: "0123abcd".into(), cookie: "frostline-77".into() };
         Gate::new(Hosts::new(vec![]), Some(token))
     }
 
     /// Returns the status of the immediate answer to a request; 0 if the request is accepted.
-    fn status(gate: &Gate, path: &str, headers: &[(&str, &str)]) -> u16 {
+    fn answer_status(gate: &Gate, path: &str, headers: &[(&str, &str)]) -> u16 {
         let request =
             headers.iter().fold(Request::get(path).header("Host", "localhost"), |request, header| {
                 request.header(header.0, header.1)
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn only_the_token_lets_a_request_in() {
-        let gate = gate();
+        let gate = test_gate();
         let cases: [Case; 12] = [
             ("/", &[], 401),
             ("/status.json", &[], 401),
@@ -170,14 +170,14 @@ mod tests {
             ("/", &[("Cookie", "a=b"), ("Cookie", "frostline-77=0123abcd")], 0),
         ];
         for (path, headers, expected) in cases {
-            assert_eq!(status(&gate, path, headers), expected, "{path} {headers:?}");
+            assert_eq!(answer_status(&gate, path, headers), expected, "{path} {headers:?}");
         }
-        assert_eq!(status(&Gate::new(Hosts::new(vec![]), None), "/", &[]), 0, "no token is asked for");
+        assert_eq!(answer_status(&Gate::new(Hosts::new(vec![]), None), "/", &[]), 0, "no token is asked for");
     }
 
     #[test]
     fn the_printed_address_sets_a_cookie_that_lets_in() {
-        let gate = gate();
+        let gate = test_gate();
         let request =
             Request::get("/?token=0123abcd").header("Host", "localhost").body(()).expect("a request");
         let Entry::Closed(response) = gate.check(&request) else { panic!("the token stays in the address") };
@@ -188,7 +188,7 @@ mod tests {
         let cookie = response.headers()[SET_COOKIE].to_str().expect("text").to_string();
         assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax"), "{cookie}");
         let sent = cookie.split(';').next().expect("a pair");
-        assert_eq!(status(&gate, "/", &[("Cookie", sent)]), 0);
+        assert_eq!(answer_status(&gate, "/", &[("Cookie", sent)]), 0);
     }
 
     #[test]

@@ -13,8 +13,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use frostline_sweep::fault::{Blame as _, Result};
-use frostline_sweep::{Ending, Watched, note, say, shown};
+use frostline_sweep::fault::{Blame as _, CommandResult};
+use frostline_sweep::{Ending, WatchedSweep, note, say, shown_path};
 
 use crate::args::ServeArgs;
 use access::needs_token;
@@ -29,8 +29,8 @@ pub use exchange::Exchange;
 ///
 /// # Errors
 /// If there is no sweep in the folder, or the address cannot be listened on.
-pub fn serve(args: &ServeArgs) -> Result<Ending> {
-    let watched = Watched::open(&args.folder).environment()?;
+pub fn serve(args: &ServeArgs) -> CommandResult<Ending> {
+    let watched = WatchedSweep::open_folder(&args.folder).blame_environment()?;
     let listener = TcpListener::bind(args.listen)
         .map_err(|error| {
             anyhow!(
@@ -38,21 +38,21 @@ pub fn serve(args: &ServeArgs) -> Result<Ending> {
                 args.listen
             )
         })
-        .environment()?;
-    let at = listener.local_addr().environment()?;
+        .blame_environment()?;
+    let at = listener.local_addr().blame_environment()?;
     let needs_token = needs_token(at.ip(), &args.folder);
-    let token = (needs_token && !args.no_token).then(Token::draw).transpose().environment()?;
+    let token = (needs_token && !args.no_token).then(Token::draw).transpose().blame_environment()?;
     print_address(args, at, needs_token, token.as_ref());
     let gate = Gate::new(Hosts::new(args.name.clone()), token);
     let limits = Limits::default();
     let served = Served { site: Site::of(watched, limits.fresh), gate, limits };
-    run(listener, served).environment()?;
+    serve_connections(listener, served).blame_environment()?;
     Ok(Ending::Done)
 }
 
 fn print_address(args: &ServeArgs, at: SocketAddr, needs_token: bool, token: Option<&Token>) {
     let query = token.map_or_else(String::new, |token| format!("?token={}", token.text()));
-    say!("serving   {} at http://{at}/{query} (Ctrl-C ends it)", shown(&args.folder));
+    say!("serving   {} at http://{at}/{query} (Ctrl-C ends it)", shown_path(&args.folder));
     if needs_token && token.is_none() {
         note!(
             "warning   without a token, everyone who reaches this address can read the report, with the sentences that it \
@@ -68,7 +68,7 @@ fn print_address(args: &ServeArgs, at: SocketAddr, needs_token: bool, token: Opt
 }
 
 /// Answers for ever, on this thread; folders are read and reports computed on others.
-fn run(listener: TcpListener, served: Served) -> anyhow::Result<()> {
+fn serve_connections(listener: TcpListener, served: Served) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
     runtime.context("the server cannot be started")?.block_on(async {
         listener.set_nonblocking(true)?;

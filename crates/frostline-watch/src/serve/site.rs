@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use bytes::Bytes;
 use frostline_files::Identity;
-use frostline_sweep::{CellState, Snapshot, Watched, report_files};
+use frostline_sweep::{CellState, Snapshot, WatchedSweep, report_files};
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
@@ -26,7 +26,7 @@ pub(super) struct Site {
     folder: PathBuf,
     state: Cached<Bytes>,
     report: Cached<(Sources, Files)>,
-    watched: Arc<Mutex<Watched>>,
+    watched: Arc<Mutex<WatchedSweep>>,
 }
 
 /// A value that one request at a time renews. All others wait for it without a thread.
@@ -43,7 +43,7 @@ impl<T: Clone + Send + 'static> Cached<T> {
     }
 
     fn fresh_value(&self) -> Option<T> {
-        let value = lock(&self.value);
+        let value = lock_or_recover(&self.value);
         value.as_ref().filter(|(since, _)| since.elapsed() < self.fresh).map(|(_, value)| value.clone())
     }
 
@@ -63,16 +63,16 @@ impl<T: Clone + Send + 'static> Cached<T> {
         let kept = Arc::clone(&self.value);
         let work = spawn_blocking(move || {
             let _turn = turn;
-            let last = lock(&kept).take().map(|(_, value)| value);
+            let last = lock_or_recover(&kept).take().map(|(_, value)| value);
             let value = renew(last)?;
-            *lock(&kept) = Some((Instant::now(), value.clone()));
+            *lock_or_recover(&kept) = Some((Instant::now(), value.clone()));
             Ok(value)
         });
         work.await.map_err(|_| anyhow!("the program has failed; the message is in its terminal"))?
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock_or_recover<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -103,7 +103,7 @@ impl Sources {
 
 impl Site {
     /// The folder is looked at again once a look is older than `fresh`.
-    pub(super) fn of(watched: Watched, fresh: Duration) -> Self {
+    pub(super) fn of(watched: WatchedSweep, fresh: Duration) -> Self {
         Self {
             folder: watched.folder().to_path_buf(),
             state: Cached::new(fresh),
@@ -115,7 +115,7 @@ impl Site {
     /// Returns the state as JSON: the counts, and the cells that neither wait nor are recorded.
     pub(super) async fn status(&self) -> anyhow::Result<Bytes> {
         let watched = Arc::clone(&self.watched);
-        self.state.get(move |_| Ok(state_json(lock(&watched).look()).into())).await
+        self.state.get(move |_| Ok(state_json(lock_or_recover(&watched).take_snapshot()).into())).await
     }
 
     /// Returns the files of the report on the cells that are recorded now.

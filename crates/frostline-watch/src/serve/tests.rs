@@ -35,7 +35,7 @@ pub(super) fn sweep(folder: &Path) -> Cell {
 
 pub(super) fn served(folder: &Path, names: &[&str], limits: Limits) -> Served {
     let hosts = Hosts::new(names.iter().map(ToString::to_string).collect());
-    let site = Site::of(Watched::open(folder).expect("a sweep"), limits.fresh);
+    let site = Site::of(WatchedSweep::open_folder(folder).expect("a sweep"), limits.fresh);
     Served { site, gate: Gate::new(hosts, None), limits }
 }
 
@@ -44,7 +44,7 @@ fn start_server(folder: &Path, names: &[&str]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let at = listener.local_addr().expect("an address");
     let served = served(folder, names, Limits::default());
-    thread::spawn(move || run(listener, served));
+    thread::spawn(move || serve_connections(listener, served));
     at
 }
 

@@ -9,7 +9,7 @@ use frostline_align::{AlignError, AlignOptions, Aligner, CanonicalLine, LabelPol
 use frostline_conllu::{Checks, Reader, Sentence, TokenRow, Upos};
 use frostline_sweep::note;
 
-use super::{Stop, open, unreadable};
+use super::{Stop, open_input, read_error};
 
 /// Print how a tokenizer splits every sentence into subwords, and which subword carries each word's label.
 ///
@@ -34,13 +34,13 @@ pub struct Align {
     lowercase: bool,
     /// Which of a word's subwords carries its label.
     #[arg(long, value_enum, default_value_t = Labels::First)]
-    labels: Labels,
+    labels: LabelColumn,
     /// CoNLL-U file; `-` is standard input.
     file: PathBuf,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Labels {
+enum LabelColumn {
     First,
     Last,
     All,
@@ -61,18 +61,18 @@ impl Align {
     /// Prints the canonical lines.
     ///
     /// # Errors
-    /// As for [`lines`]; also if the tokenizer cannot be read or the maximum length is too short.
+    /// As for [`write_lines`]; also if the tokenizer cannot be read or the maximum length is too short.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let labels = match self.labels {
-            Labels::First => LabelPolicy::First,
-            Labels::Last => LabelPolicy::Last,
-            Labels::All => LabelPolicy::All,
+            LabelColumn::First => LabelPolicy::First,
+            LabelColumn::Last => LabelPolicy::Last,
+            LabelColumn::All => LabelPolicy::All,
         };
         let options =
             AlignOptions { max_length: self.max_length, labels, stride: None, lowercase: self.lowercase };
         let aligner = Aligner::from_folder(&self.tokenizer)?;
         let aligner = aligner.with_options(options).map_err(|error| Stop::Arguments(error.to_string()))?;
-        let Lost { words, truncated, vanished } = lines(&self.file, &aligner, out)?;
+        let Lost { words, truncated, vanished } = write_lines(&self.file, &aligner, out)?;
         let labelled = words - truncated - vanished;
         let file = self.file.display();
         note!("{file}: {words} words: {labelled} labelled, {truncated} truncated, {vanished} vanished");
@@ -85,18 +85,18 @@ impl Align {
 /// # Errors
 /// If the file cannot be read, a sentence has a fault or a tag that is not one of the 17, or `out` cannot
 /// be written.
-pub fn lines(file: &Path, aligner: &Aligner, out: &mut dyn Write) -> Result<Lost> {
+pub fn write_lines(file: &Path, aligner: &Aligner, out: &mut dyn Write) -> Result<Lost> {
     let name = file.display().to_string();
     let tags = Upos::ALL.map(Upos::name);
     debug_assert!(tags.is_sorted());
-    let mut reader = Reader::new(open(file)?, Checks::default());
+    let mut reader = Reader::new(open_input(file)?, Checks::default());
     let mut lost = Lost::default();
     let mut index = 0;
-    while let Some(sentence) = reader.next_strict().map_err(|error| unreadable(file, &error))? {
+    while let Some(sentence) = reader.next_strict().map_err(|error| read_error(file, &error))? {
         let sentence = sentence.map_err(|fault| Stop::Input(fault.at(&name).to_string()))?;
         let forms: Vec<&str> = sentence.words().map(TokenRow::form).collect();
         let upos: Vec<&str> = sentence.words().map(TokenRow::upos).collect();
-        let labels = label_indices(&upos, &tags).map_err(|error| unlabelled(&name, &sentence, &error))?;
+        let labels = label_indices(&upos, &tags).map_err(|error| label_error(&name, &sentence, &error))?;
         let aligned =
             aligner.align(&forms).map_err(|error| anyhow!("{name}:{}: {error}", sentence.line()))?;
         lost.words += forms.len();
@@ -115,7 +115,7 @@ pub fn lines(file: &Path, aligner: &Aligner, out: &mut dyn Write) -> Result<Lost
 }
 
 /// The error for a tag that is not one of the 17, with its location.
-fn unlabelled(name: &str, sentence: &Sentence<'_>, error: &AlignError) -> Stop {
+fn label_error(name: &str, sentence: &Sentence<'_>, error: &AlignError) -> Stop {
     let row = match error {
         AlignError::UnknownTag { word, .. } => sentence.words().nth(*word),
         _ => None,

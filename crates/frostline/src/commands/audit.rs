@@ -9,7 +9,7 @@ use clap::Args;
 use super::Stop;
 use super::readable::Readable;
 use frostline_cell::audit::{self, Auditor};
-use frostline_checkpoint::{Checkpoint, CheckpointError, Rule, Side, compare};
+use frostline_checkpoint::{Checkpoint, CheckpointError, ComparedSide, FreezeRule, compare};
 use frostline_freeze::Policy;
 
 /// Check that what was frozen kept every bit, in saved models or any two checkpoints.
@@ -49,24 +49,25 @@ impl Audit {
     ///
     /// # Errors
     /// [`Stop::Faults`] if a frozen tensor did not stay as it was, [`Stop::Arguments`] if a checkpoint cannot be read; for cells
-    /// see [`Self::cells`].
+    /// see [`Self::audit_cells`].
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let (Some(before), Some(after)) = (&self.before, &self.after) else { return self.cells(out) };
+        let (Some(before), Some(after)) = (&self.before, &self.after) else { return self.audit_cells(out) };
         let unread = |error: CheckpointError| Stop::Arguments(error.to_string());
         let [before, after] = [before, after].map(|path| Checkpoint::open(path).map_err(unread));
         let (before, after) = (before?, after?);
         let rule = match self.policy {
-            Some(policy) => Rule::Policy(policy),
-            None if self.frozen.is_empty() => Rule::Nothing,
-            None => Rule::Patterns(self.frozen),
+            Some(policy) => FreezeRule::Policy(policy),
+            None if self.frozen.is_empty() => FreezeRule::Nothing,
+            None => FreezeRule::Patterns(self.frozen),
         };
-        let found = compare(Side::from(&before), Side::from(&after), &rule).map_err(unread)?;
+        let found =
+            compare(ComparedSide::from(&before), ComparedSide::from(&after), &rule).map_err(unread)?;
         if self.json {
             writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
         } else {
             write!(Readable(out), "{found}")?;
         }
-        if found.holds { Ok(()) } else { Err(Stop::Faults(found.violations() as u64).into()) }
+        if found.holds { Ok(()) } else { Err(Stop::Faults(found.count_violations() as u64).into()) }
     }
 
     /// Prints a verdict for each cell, or the reason why the cell could not be audited.
@@ -74,13 +75,13 @@ impl Audit {
     /// # Errors
     /// After the last cell: [`Stop::Input`] if a cell violates its policy, otherwise another error if a cell could
     /// not be audited.
-    fn cells(self, out: &mut dyn Write) -> Result<()> {
+    fn audit_cells(self, out: &mut dyn Write) -> Result<()> {
         let mut auditor = Auditor::default();
         let (mut violated, mut left_out) = (0, 0);
         for folder in &self.cells {
             match auditor.cell(folder) {
                 Ok((record, found)) => {
-                    print(out, &record.cell.title(), &found)?;
+                    print_verdict(out, &record.cell.title(), &found)?;
                     violated += usize::from(!found.holds());
                 }
                 Err(error) => {
@@ -97,7 +98,7 @@ impl Audit {
             return Err(Stop::Input(format!("{reason}, {left_out} could not be audited; {next}")).into());
         }
         if left_out > 0 {
-            let cells = frostline_sweep::units::counted(all, "cell");
+            let cells = frostline_sweep::units::count_noun(all, "cell");
             bail!("{left_out} of {cells} could not be audited; the lines above say why");
         }
         Ok(())
@@ -105,7 +106,7 @@ impl Audit {
 }
 
 /// Prints the verdict on a cell, and every tensor that violates the policy.
-fn print(out: &mut dyn Write, title: &str, found: &audit::Audit) -> Result<()> {
+fn print_verdict(out: &mut dyn Write, title: &str, found: &audit::Audit) -> Result<()> {
     let (frozen, moved) = (found.frozen, found.moved);
     let verdict = if found.holds() { "holds" } else { "VIOLATED" };
     let mut out = Readable(out);

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use frostline_assets::Places;
 use frostline_freeze::Policy;
 
-use super::{Compute, Stop, from_one, named, pool};
+use super::{Compute, Stop, choose_backend, from_one, thread_pool};
 use frostline_cell::bench::{Folders, Peak, Reading, Step, Tagging};
 use frostline_cell::profile::table;
 use frostline_tagger::{Options, Tagger};
@@ -23,11 +23,11 @@ Examples:
     frostline bench step --encoder embedded:demo-distilbert --treebank embedded:en")]
 pub struct Bench {
     #[command(subcommand)]
-    what: What,
+    what: BenchSubject,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum BenchSubject {
     /// Training steps of one policy
     Step(StepArgs),
     /// The fastest large matrix product: this build's peak on this machine
@@ -36,13 +36,13 @@ enum What {
     #[command(
         after_help = "Examples:\n    frostline bench read --encoder embedded:demo-distilbert --treebank embedded:en"
     )]
-    Read(Inputs),
+    Read(BenchInputs),
     /// Tagging a treebank's test file with a trained model
     Tag(TagArgs),
 }
 
 #[derive(Args)]
-struct Inputs {
+struct BenchInputs {
     /// Folder of encoders
     #[arg(long)]
     models: Option<PathBuf>,
@@ -55,7 +55,7 @@ struct Inputs {
 }
 
 #[derive(Args)]
-struct Machine {
+struct BenchMachine {
     /// Threads [default: all]
     #[arg(long)]
     threads: Option<usize>,
@@ -72,9 +72,9 @@ Examples:
     frostline bench step --encoder embedded:demo-distilbert --treebank embedded:en --profile")]
 struct StepArgs {
     #[command(flatten)]
-    inputs: Inputs,
+    inputs: BenchInputs,
     #[command(flatten)]
-    machine: Machine,
+    machine: BenchMachine,
     /// Draw the encoder's weights at random instead of reading them
     #[arg(long)]
     random_init: bool,
@@ -123,7 +123,7 @@ Examples:
     frostline bench gemm --threads 1 --precision bf16")]
 struct GemmArgs {
     #[command(flatten)]
-    machine: Machine,
+    machine: BenchMachine,
     /// What the operands are rounded to
     #[arg(long, value_enum, default_value_t = Compute::F32)]
     precision: Compute,
@@ -144,7 +144,7 @@ struct TagArgs {
     #[arg(long, value_enum)]
     precision: Option<Compute>,
     #[command(flatten)]
-    machine: Machine,
+    machine: BenchMachine,
 }
 
 impl Bench {
@@ -154,17 +154,22 @@ impl Bench {
     /// If an input cannot be read or does not fit the options.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let found = match self.what {
-            What::Step(args) => args.run()?,
-            What::Gemm(GemmArgs { machine, precision }) => {
-                let backend = named(machine.backend)?;
+            BenchSubject::Step(args) => args.run()?,
+            BenchSubject::Gemm(GemmArgs { machine, precision }) => {
+                let backend = choose_backend(machine.backend)?;
                 let measure = || Peak::measure(&backend, precision.into());
-                serde_json::to_string(&pool(machine.threads)?.install(measure)?)?
+                serde_json::to_string(&thread_pool(machine.threads)?.install(measure)?)?
             }
-            What::Read(inputs) => {
-                serde_json::to_string(&pool(None)?.install(|| Reading::measure(&inputs.folders(false)?))?)?
-            }
-            What::Tag(TagArgs { run, treebank, precision, machine: Machine { threads, backend } }) => {
-                let (precision, backend) = (precision.map(Into::into), Some(named(backend)?));
+            BenchSubject::Read(inputs) => serde_json::to_string(
+                &thread_pool(None)?.install(|| Reading::measure(&inputs.find_folders(false)?))?,
+            )?,
+            BenchSubject::Tag(TagArgs {
+                run,
+                treebank,
+                precision,
+                machine: BenchMachine { threads, backend },
+            }) => {
+                let (precision, backend) = (precision.map(Into::into), Some(choose_backend(backend)?));
                 let options = Options { threads, backend, precision, ..Options::default() };
                 let tagger = Tagger::open(&run, &options).map_err(super::tag::with_exit_code)?;
                 serde_json::to_string(&Tagging::measure(&tagger, &treebank)?)?
@@ -175,8 +180,8 @@ impl Bench {
     }
 }
 
-impl Inputs {
-    fn folders(&self, weights: bool) -> Result<Folders> {
+impl BenchInputs {
+    fn find_folders(&self, weights: bool) -> Result<Folders> {
         let places = Places::new(None, self.models.clone());
         Folders::find(&places, [&self.encoder, &self.treebank], weights)
     }
@@ -184,9 +189,9 @@ impl Inputs {
 
 impl StepArgs {
     fn run(self) -> Result<String> {
-        let folders = self.inputs.folders(!self.random_init)?;
-        self.check(&folders)?;
-        let backend = named(self.machine.backend)?;
+        let folders = self.inputs.find_folders(!self.random_init)?;
+        self.check_options(&folders)?;
+        let backend = choose_backend(self.machine.backend)?;
         if self.profile && !["flex", "amx"].contains(&backend.as_str()) {
             let reason = format!(
                 "--profile times the operations of the backend flex, not of {backend}; give --backend flex, or for a GPU \
@@ -208,7 +213,7 @@ impl StepArgs {
             trace_device: self.trace_device,
             profile: self.profile,
         };
-        let timed = pool(self.machine.threads)?.install(|| step.time(&folders, &backend))?;
+        let timed = thread_pool(self.machine.threads)?.install(|| step.time(&folders, &backend))?;
         match &timed.profile {
             Some(profile) if !self.json => Ok(table(profile).trim_end().into()),
             _ => Ok(serde_json::to_string(&timed)?),
@@ -216,7 +221,7 @@ impl StepArgs {
     }
 
     /// Checks that this encoder can take a step with these options.
-    fn check(&self, folders: &Folders) -> Result<()> {
+    fn check_options(&self, folders: &Folders) -> Result<()> {
         let (encoder, name) = (folders.encoder()?, &self.inputs.encoder);
         let longest = encoder.longest_input();
         if let Some(length) = self.length.filter(|length| *length > longest) {

@@ -9,7 +9,7 @@ use frostline_conllu::{Checks, Fault, FaultKind, Reader, Stats};
 use serde::Serialize;
 
 use super::readable::Readable;
-use super::{Stop, is_closed_pipe, open, unreadable, unwritten};
+use super::{Stop, is_closed_pipe, open_input, read_error, write_error};
 
 /// Check, write back and count CoNLL-U files.
 #[derive(Args)]
@@ -19,11 +19,11 @@ Examples:
     frostline conllu stats train.conllu dev.conllu test.conllu")]
 pub struct Conllu {
     #[command(subcommand)]
-    command: Command,
+    command: ConlluCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum ConlluCommand {
     /// Find faults: prints a line `file:line:column: message` for each; exit code 1 if there are any. A line that ends with
     /// `[warning]` is about something suspect that is no fault.
     ///
@@ -67,7 +67,7 @@ enum Command {
 
 /// The counts of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct FileCounts {
     /// Its path.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub file: String,
@@ -79,15 +79,15 @@ pub struct Counts {
     pub ranges: u64,
     /// Empty nodes.
     pub empty_nodes: u64,
-    /// Faults that [`check`] finds without options.
+    /// Faults that [`check_file`] finds without options.
     pub faults: u64,
 }
 
 #[derive(Serialize)]
-struct Sums {
+struct CountSums {
     #[serde(flatten)]
-    sums: Counts,
-    files: Vec<Counts>,
+    sums: FileCounts,
+    files: Vec<FileCounts>,
 }
 
 impl Conllu {
@@ -98,10 +98,10 @@ impl Conllu {
     /// cannot be read or the output cannot be written.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         match self.command {
-            Command::Check { typed, metadata, nfc, files } => {
+            ConlluCommand::Check { typed, metadata, nfc, files } => {
                 let mut faults = 0;
                 for file in &files {
-                    faults += match check(file, Checks { typed, metadata, nfc }, out) {
+                    faults += match check_file(file, Checks { typed, metadata, nfc }, out) {
                         // Only faults are printed, so there was one.
                         Err(error) if is_closed_pipe(&error) => {
                             return Err(Stop::Faults(faults.max(1)).into());
@@ -111,20 +111,20 @@ impl Conllu {
                 }
                 if faults > 0 { Err(Stop::Faults(faults).into()) } else { Ok(()) }
             }
-            Command::Roundtrip { lenient, file } => {
+            ConlluCommand::Roundtrip { lenient, file } => {
                 // Standard error has no buffer of its own, and a file may have millions of faults.
                 let mut errors = BufWriter::with_capacity(1 << 16, io::stderr().lock());
-                roundtrip(&file, lenient, out, &mut errors)
+                write_back(&file, lenient, out, &mut errors)
             }
-            Command::Stats { json, files } => {
-                let counts = files.iter().map(|file| stats(file)).collect::<Result<Vec<_>>>()?;
+            ConlluCommand::Stats { json, files } => {
+                let counts = files.iter().map(|file| count_file(file)).collect::<Result<Vec<_>>>()?;
                 let empty = counts.iter().zip(&files).find(|(counts, _)| counts.sentences == 0);
-                let empty = empty.map(|(_, file)| nothing(file));
+                let empty = empty.map(|(_, file)| no_sentences(file));
                 if json {
-                    let sums = Sums { sums: sum(&counts), files: counts };
+                    let sums = CountSums { sums: sum_counts(&counts), files: counts };
                     writeln!(out, "{}", serde_json::to_string(&sums)?)?;
                 } else {
-                    table(&counts, out)?;
+                    write_table(&counts, out)?;
                 }
                 empty.map_or(Ok(()), |empty| Err(empty.into()))
             }
@@ -142,7 +142,7 @@ struct LineEnds {
 
 impl LineEnds {
     /// Takes a fault that is about the end of a line; false for any other fault.
-    fn take(&mut self, fault: &Fault) -> bool {
+    fn take_fault(&mut self, fault: &Fault) -> bool {
         if !matches!(fault.kind, FaultKind::CarriageReturn) {
             return false;
         }
@@ -152,7 +152,7 @@ impl LineEnds {
     }
 
     /// The line about all of them.
-    fn shown(&self, name: &str) -> Option<String> {
+    fn summary_line(&self, name: &str) -> Option<String> {
         let first = self.first.as_ref()?;
         if self.found == 1 {
             return Some(first.at(name).to_string());
@@ -167,7 +167,7 @@ impl LineEnds {
 
 /// The error for a file without sentences: nothing was checked or counted, which a program that reads the exit code
 /// must not take for success.
-fn nothing(file: &Path) -> Stop {
+fn no_sentences(file: &Path) -> Stop {
     Stop::Input(format!("{}: it has no sentences; check that it is the right file", file.display()))
 }
 
@@ -175,30 +175,30 @@ fn nothing(file: &Path) -> Stop {
 ///
 /// # Errors
 /// If the file cannot be read or has no sentences, or `out` cannot be written.
-pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
+pub fn check_file(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
     let name = file.display().to_string();
-    let mut reader = Reader::new(open(file)?, checks);
+    let mut reader = Reader::new(open_input(file)?, checks);
     let (mut faults, mut sentences) = (0, 0);
     let mut line_ends = LineEnds::default();
     let mut out = Readable(out);
-    while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
+    while let Some(sentence) = reader.next_sentence().map_err(|error| read_error(file, &error))? {
         sentences += 1;
         for warning in sentence.warnings() {
-            writeln!(out, "{} [warning]", warning.at(&name)).map_err(unwritten)?;
+            writeln!(out, "{} [warning]", warning.at(&name)).map_err(write_error)?;
         }
         for fault in sentence.faults() {
-            if !line_ends.take(fault) {
-                writeln!(out, "{}", fault.at(&name)).map_err(unwritten)?;
+            if !line_ends.take_fault(fault) {
+                writeln!(out, "{}", fault.at(&name)).map_err(write_error)?;
                 faults += 1;
             }
         }
     }
-    if let Some(shown) = line_ends.shown(&name) {
-        writeln!(out, "{shown}").map_err(unwritten)?;
+    if let Some(shown) = line_ends.summary_line(&name) {
+        writeln!(out, "{shown}").map_err(write_error)?;
         faults += 1;
     }
     if sentences == 0 {
-        return Err(nothing(file).into());
+        return Err(no_sentences(file).into());
     }
     Ok(faults)
 }
@@ -210,16 +210,16 @@ pub fn check(file: &Path, checks: Checks, out: &mut dyn Write) -> Result<u64> {
 /// # Errors
 /// If the file cannot be read, `out` or `errors` cannot be written, or, unless lenient, a sentence has a fault. The
 /// sentences before it are written.
-pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, errors: &mut dyn Write) -> Result<()> {
+pub fn write_back(file: &Path, lenient: bool, out: &mut dyn Write, errors: &mut dyn Write) -> Result<()> {
     let name = file.display().to_string();
-    let mut reader = Reader::new(open(file)?, Checks::default());
+    let mut reader = Reader::new(open_input(file)?, Checks::default());
     let mut listened_to = true;
     let mut line_ends = LineEnds::default();
     let mut errors = Readable(errors);
-    while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
+    while let Some(sentence) = reader.next_sentence().map_err(|error| read_error(file, &error))? {
         if lenient {
             for fault in sentence.faults() {
-                if !line_ends.take(fault) && listened_to {
+                if !line_ends.take_fault(fault) && listened_to {
                     listened_to = is_open(writeln!(errors, "{}", fault.at(&name)))?;
                 }
             }
@@ -227,9 +227,9 @@ pub fn roundtrip(file: &Path, lenient: bool, out: &mut dyn Write, errors: &mut d
             let fault = format!("{}; `--lenient` continues after faults", fault.at(&name));
             return Err(Stop::Input(fault).into());
         }
-        out.write_all(sentence.raw()).map_err(unwritten)?;
+        out.write_all(sentence.raw()).map_err(write_error)?;
     }
-    if let Some(shown) = line_ends.shown(&name).filter(|_| listened_to) {
+    if let Some(shown) = line_ends.summary_line(&name).filter(|_| listened_to) {
         listened_to = is_open(writeln!(errors, "{shown}"))?;
     }
     if listened_to {
@@ -253,21 +253,21 @@ fn is_open(written: io::Result<()>) -> Result<bool> {
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn stats(file: &Path) -> Result<Counts> {
-    let mut reader = Reader::new(open(file)?, Checks::default());
+pub fn count_file(file: &Path) -> Result<FileCounts> {
+    let mut reader = Reader::new(open_input(file)?, Checks::default());
     let (mut stats, mut faults) = (Stats::default(), 0);
     let mut line_ends = LineEnds::default();
-    while let Some(sentence) = reader.next_sentence().map_err(|error| unreadable(file, &error))? {
-        stats.add(&sentence);
-        faults += sentence.faults().iter().filter(|fault| !line_ends.take(fault)).count() as u64;
+    while let Some(sentence) = reader.next_sentence().map_err(|error| read_error(file, &error))? {
+        count_file.add(&sentence);
+        faults += sentence.faults().iter().filter(|fault| !line_ends.take_fault(fault)).count() as u64;
     }
     faults += u64::from(line_ends.found > 0);
-    let Stats { sentences, words, ranges, empty_nodes } = stats;
-    Ok(Counts { file: file.display().to_string(), sentences, words, ranges, empty_nodes, faults })
+    let Stats { sentences, words, ranges, empty_nodes } = count_file;
+    Ok(FileCounts { file: file.display().to_string(), sentences, words, ranges, empty_nodes, faults })
 }
 
-fn sum(counts: &[Counts]) -> Counts {
-    counts.iter().fold(Counts::default(), |sum, file| Counts {
+fn sum_counts(counts: &[FileCounts]) -> FileCounts {
+    counts.iter().fold(FileCounts::default(), |sum, file| FileCounts {
         file: String::new(),
         sentences: sum.sentences + file.sentences,
         words: sum.words + file.words,
@@ -277,11 +277,11 @@ fn sum(counts: &[Counts]) -> Counts {
     })
 }
 
-fn table(counts: &[Counts], out: &mut dyn Write) -> Result<()> {
+fn write_table(counts: &[FileCounts], out: &mut dyn Write) -> Result<()> {
     let mut out = Readable(out);
     writeln!(out, " sentences      words     ranges  empty nodes     faults  file")?;
-    let total = (counts.len() > 1).then(|| Counts { file: "total".into(), ..sum(counts) });
-    for Counts { file, sentences, words, ranges, empty_nodes, faults } in counts.iter().chain(&total) {
+    let total = (counts.len() > 1).then(|| FileCounts { file: "total".into(), ..sum_counts(counts) });
+    for FileCounts { file, sentences, words, ranges, empty_nodes, faults } in counts.iter().chain(&total) {
         writeln!(out, "{sentences:>10} {words:>10} {ranges:>10} {empty_nodes:>12} {faults:>10}  {file}")?;
     }
     Ok(())
@@ -300,15 +300,15 @@ mod tests {
         let sentence = "# sent_id = a\r\n".to_string() + &row(1) + &row(2) + "\r\n";
         std::fs::write(&file, &sentence).expect("written");
         let mut out = Vec::new();
-        assert_eq!(check(&file, Checks::default(), &mut out).expect("read"), 1);
-        assert_eq!(stats(&file).expect("read").faults, 1);
+        assert_eq!(check_file(&file, Checks::default(), &mut out).expect("read"), 1);
+        assert_eq!(count_file(&file).expect("read").faults, 1);
         let shown = String::from_utf8(out).expect("text");
         let expected = "1:14: found a carriage return at the end of 4 lines, expected lines to end with only a line \
                         feed; convert the line ends (dos2unix)\n";
         assert_eq!(shown, format!("{}:{expected}", file.display()));
         // A copy holds the same bytes, and the faults are told in the same way.
         let (mut copy, mut errors) = (Vec::new(), Vec::new());
-        roundtrip(&file, true, &mut copy, &mut errors).expect("copied");
+        write_back(&file, true, &mut copy, &mut errors).expect("copied");
         assert_eq!(String::from_utf8(copy).expect("text"), sentence);
         assert_eq!(String::from_utf8(errors).expect("text"), shown);
     }
@@ -322,12 +322,12 @@ mod tests {
             .expect("written");
         let mut out = Vec::new();
         let all = Checks { typed: true, nfc: true, metadata: false };
-        assert_eq!(check(&file, all, &mut out).expect("read"), 0);
+        assert_eq!(check_file(&file, all, &mut out).expect("read"), 0);
         let shown = String::from_utf8(out).expect("text");
         assert_eq!(shown.lines().filter(|line| line.ends_with("[warning]")).count(), 2, "{shown}");
         assert_eq!(shown.lines().count(), 2, "{shown}");
-        roundtrip(&file, false, &mut Vec::new(), &mut Vec::new()).expect("copied");
-        assert_eq!(stats(&file).expect("read").faults, 0);
+        write_back(&file, false, &mut Vec::new(), &mut Vec::new()).expect("copied");
+        assert_eq!(count_file(&file).expect("read").faults, 0);
     }
 
     #[test]
@@ -335,9 +335,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("empty.conllu");
         std::fs::write(&file, "").expect("written");
-        let error = check(&file, Checks::default(), &mut Vec::new()).expect_err("nothing");
+        let error = check_file(&file, Checks::default(), &mut Vec::new()).expect_err("nothing");
         assert!(Stop::exit_code(&error) == 1 && error.to_string().contains("no sentences"), "{error}");
-        let command = Command::Stats { json: false, files: vec![file] };
+        let command = ConlluCommand::Stats { json: false, files: vec![file] };
         let error = Conllu { command }.run(&mut Vec::new()).expect_err("nothing");
         assert_eq!(Stop::exit_code(&error), 1);
     }

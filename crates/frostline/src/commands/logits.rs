@@ -10,7 +10,7 @@ use frostline_sweep::note;
 use frostline_tagger::{ModelFolder, Positions};
 use serde::Serialize;
 
-use super::{Stop, bytes, named, pool};
+use super::{Stop, choose_backend, read_input, thread_pool};
 
 /// Print the logits of every position as JSON lines: a line of `ids` and `logits` per sentence.
 #[derive(Args)]
@@ -41,7 +41,7 @@ pub struct Logits {
 
 /// The output line of a sentence.
 #[derive(Serialize)]
-struct Line<'a> {
+struct LogitsLine<'a> {
     ids: &'a [u32],
     #[serde(skip_serializing_if = "Option::is_none")]
     logits: Option<Vec<&'a [f32]>>,
@@ -70,19 +70,19 @@ impl Logits {
             return Err(Stop::Arguments(format!("{place}: {reason}; ask for --hidden")).into());
         }
         let options = AlignOptions { max_length, lowercase: self.lowercase, ..AlignOptions::default() };
-        let sentences = self.ids(&folder, options)?;
+        let sentences = self.token_ids(&folder, options)?;
         let positions = Positions { folder: &folder, sentences: &sentences, hidden: self.hidden };
-        let backend = named(self.backend)?;
+        let backend = choose_backend(self.backend)?;
         let hidden = self.hidden;
         // The thread that computes sends lines to this one, which writes them.
         let (sender, receiver) = std::sync::mpsc::channel();
         let mut line = move |ids: &[u32], states: Vec<&[f32]>| {
             let (logits, hidden) = if hidden { (None, Some(states)) } else { (Some(states), None) };
-            let line = serde_json::to_string(&Line { ids, logits, hidden });
+            let line = serde_json::to_string(&LogitsLine { ids, logits, hidden });
             line.is_ok_and(|line| sender.send(line).is_ok())
         };
         std::thread::scope(|scope| {
-            let pool = pool(None)?;
+            let pool = thread_pool(None)?;
             let work = scope.spawn(move || pool.install(|| positions.compute(&backend, &mut line)));
             for line in receiver {
                 writeln!(out, "{line}")?;
@@ -92,10 +92,10 @@ impl Logits {
     }
 
     /// The token ids of every line of the input.
-    fn ids(&self, folder: &ModelFolder, options: AlignOptions) -> Result<Vec<Vec<u32>>> {
+    fn token_ids(&self, folder: &ModelFolder, options: AlignOptions) -> Result<Vec<Vec<u32>>> {
         let aligner = folder.aligner(options)?;
         let name = self.input.display();
-        let text = String::from_utf8(bytes(&self.input)?).map_err(|error| {
+        let text = String::from_utf8(read_input(&self.input)?).map_err(|error| {
             let byte = error.utf8_error().valid_up_to();
             Stop::Input(format!("{name}: byte {byte} is not UTF-8; convert the file to UTF-8"))
         })?;

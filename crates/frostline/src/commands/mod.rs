@@ -105,14 +105,14 @@ const MOST_BYTES: u64 = 4 << 30;
 ///
 /// # Errors
 /// If it cannot be read, or begins as no text in UTF-8 does: compressed, UTF-16, or with other line ends.
-fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+fn open_input(path: &Path) -> Result<Box<dyn BufRead>> {
     let mut input: Box<dyn BufRead> = if path == Path::new("-") {
         Box::new(io::stdin().lock())
     } else {
-        let file = frostline_files::open(path).map_err(|error| unreadable(path, &error.reason))?;
+        let file = frostline_files::open(path).map_err(|error| read_error(path, &error.reason))?;
         Box::new(BufReader::with_capacity(1 << 18, file))
     };
-    let start = input.fill_buf().map_err(|error| unreadable(path, &error))?;
+    let start = input.fill_buf().map_err(|error| read_error(path, &error))?;
     match frostline_conllu::foreign(start) {
         Some(foreign) => Err(Stop::Input(format!("{}: {foreign}", path.display())).into()),
         None => Ok(input),
@@ -120,10 +120,10 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>> {
 }
 
 /// Reads all bytes of a file, or of standard input for `-`.
-fn bytes(path: &Path) -> Result<Vec<u8>> {
+fn read_input(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = MOST_BYTES + 1;
-    open(path)?.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    open_input(path)?.take(most).read_to_end(&mut bytes).map_err(|error| read_error(path, &error))?;
     anyhow::ensure!(
         (bytes.len() as u64) < most,
         "{}: larger than {} GiB; split it",
@@ -134,23 +134,23 @@ fn bytes(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// The error for a file that cannot be read.
-fn unreadable(path: &Path, error: &io::Error) -> anyhow::Error {
+fn read_error(path: &Path, error: &io::Error) -> anyhow::Error {
     anyhow!("{}: cannot be read: {error}; check the path", path.display())
 }
 
 /// The error for standard output that cannot be written.
-pub fn unwritten(error: io::Error) -> anyhow::Error {
+pub fn write_error(error: io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context("standard output cannot be written, check where it goes")
 }
 
 /// The thread pool for computations. All work runs inside the pool, so that small parallel loops need not be handed
 /// over from another thread.
-fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
+fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).stack_size(16 << 20).build()?)
 }
 
 /// The requested backend, or this build's preferred one; `auto` is the fastest that can compute here, which is printed.
-fn named(asked: Option<String>) -> Result<String> {
+fn choose_backend(asked: Option<String>) -> Result<String> {
     let chosen = backend::chosen(asked.as_deref())?;
     if asked.as_deref() == Some("auto") {
         frostline_sweep::note!("backend: {chosen}");

@@ -11,7 +11,7 @@ use frostline_record::{AdapterSettings, FileName, LoraSettings, Settings};
 use frostline_train::extras;
 
 use super::readable::Readable;
-use super::{Compute, Stop, from_one, named, pool};
+use super::{Compute, Stop, choose_backend, from_one, thread_pool};
 use frostline_assets::Places;
 use frostline_cell::calibration::{Calibration, Conditions, When};
 use frostline_cell::params::{Naming, Outlook};
@@ -41,11 +41,11 @@ pub struct Params {
     labels: usize,
     /// The head: one linear layer, or for sentences DistilBERT's or BERT's head.
     #[arg(long, value_enum, default_value_t = Head::Linear)]
-    head: Head,
+    head: NamedHead,
     /// A model with several heads: one `NAME=LABELS` for each task, or `NAME=HEAD:LABELS`, as in
     /// `--task upos=17 --task genre=pooler:5`. Policies name them, as in none+head.genre.
-    #[arg(long, value_name = "NAME=LABELS", value_parser = task, conflicts_with_all = ["labels", "head"])]
-    task: Vec<Task>,
+    #[arg(long, value_name = "NAME=LABELS", value_parser = parse_task, conflicts_with_all = ["labels", "head"])]
+    task: Vec<NamedTask>,
     /// What is frozen, for example first-4+embeddings. Several policies, separated by commas, are
     /// compared in a table with one row each.
     #[arg(long, value_delimiter = ',', default_value = "none")]
@@ -83,7 +83,7 @@ pub struct Params {
     #[arg(long)]
     backend: Option<String>,
     /// Say how many sentences of a step fit into this much memory, for example 8G or 900M.
-    #[arg(long, value_parser = bytes)]
+    #[arg(long, value_parser = parse_bytes)]
     memory: Option<u64>,
     /// Also list every parameter by name, the trainable ones and the frozen ones: its shape, from when it is trainable, and at
     /// which rate. A head is called as its task.
@@ -91,7 +91,7 @@ pub struct Params {
     list: bool,
     /// The names in the list: Frostline's paths, or those of Hugging Face's models.
     #[arg(long, value_enum, default_value_t = Names::Frostline, requires = "list")]
-    names: Names,
+    names: HeadNames,
     /// Peak learning rate, for the list.
     #[arg(long, default_value_t = 5e-5, value_parser = above_zero)]
     lr: f64,
@@ -108,14 +108,14 @@ pub struct Params {
 
 /// Whose names parameters have in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Names {
+enum HeadNames {
     Frostline,
     HuggingFace,
 }
 
 /// The head on the encoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Head {
+enum NamedHead {
     Linear,
     Distilbert,
     Pooler,
@@ -123,14 +123,14 @@ enum Head {
 
 /// A task of a model with several heads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Task {
+struct NamedTask {
     name: String,
-    head: Head,
+    head: NamedHead,
     labels: usize,
 }
 
 /// Reads bytes such as `8G`, `900M` or `1.5GiB`; the units are powers of 1,024, and one must be given.
-fn bytes(text: &str) -> Result<u64, String> {
+fn parse_bytes(text: &str) -> Result<u64, String> {
     let number = text.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
     let factor = match text[number.len()..].to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B')
     {
@@ -154,21 +154,21 @@ fn above_zero(text: &str) -> Result<f64, String> {
 }
 
 /// Reads `NAME=LABELS` or `NAME=HEAD:LABELS`.
-fn task(text: &str) -> Result<Task, String> {
+fn parse_task(text: &str) -> Result<NamedTask, String> {
     let expected =
         || format!("`{text}`: expected NAME=LABELS or NAME=HEAD:LABELS, as in upos=17 or genre=pooler:5");
     let (name, rest) = text.split_once('=').ok_or_else(expected)?;
     let (head, labels) = match rest.split_once(':') {
-        None => (Head::Linear, rest),
-        Some((head, labels)) => (Head::from_str(head, false).map_err(|_| expected())?, labels),
+        None => (NamedHead::Linear, rest),
+        Some((head, labels)) => (NamedHead::from_str(head, false).map_err(|_| expected())?, labels),
     };
     let labels = labels.parse().ok().filter(|labels| *labels > 0).ok_or_else(expected)?;
     name.parse::<FileName>().map_err(|error| format!("`{name}`: {error}"))?;
-    Ok(Task { name: name.into(), head, labels })
+    Ok(NamedTask { name: name.into(), head, labels })
 }
 
-impl Head {
-    fn shape(self, labels: usize) -> HeadShape {
+impl NamedHead {
+    fn head_shape(self, labels: usize) -> HeadShape {
         let kind = match self {
             Self::Linear => HeadKind::Linear,
             Self::Distilbert => HeadKind::DistilBert,
@@ -179,10 +179,10 @@ impl Head {
 }
 
 impl Params {
-    /// The heads with their names: the one of `--labels` and `--head`, or those of `--task`.
-    fn heads(&self) -> Result<(Vec<&str>, Vec<HeadShape>)> {
+    /// Returns the heads with their names: the one of `--labels` and `--head`, or the ones of `--task`.
+    fn named_heads(&self) -> Result<(Vec<&str>, Vec<HeadShape>)> {
         if self.task.is_empty() {
-            return Ok((vec!["head"], vec![self.head.shape(self.labels)]));
+            return Ok((vec!["head"], vec![self.head.head_shape(self.labels)]));
         }
         let names: Vec<&str> = self.task.iter().map(|task| task.name.as_str()).collect();
         if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(*name)) {
@@ -190,14 +190,14 @@ impl Params {
                 Stop::Arguments(format!("--task names `{}` twice; give each head once", twice.1)).into()
             );
         }
-        let shape = |(at, task): (usize, &Task)| {
+        let shape = |(at, task): (usize, &NamedTask)| {
             let name = if at == 0 { "head".into() } else { format!("head.{}", task.name) };
-            HeadShape { name, ..task.head.shape(task.labels) }
+            HeadShape { name, ..task.head.head_shape(task.labels) }
         };
         Ok((names, self.task.iter().enumerate().map(shape).collect()))
     }
 
-    /// How to describe the heads that a policy names, where it names one.
+    /// How to describe the heads that a policy names, if it names one.
     fn about_heads(&self, policy: &Policy) -> String {
         let FrozenHeads::Named(names) = &policy.frozen().heads else { return String::new() };
         if !self.task.is_empty() {
@@ -207,12 +207,12 @@ impl Params {
         format!(". Here there is one head; describe all with --task, as in `--task TAGGER=17{each}`")
     }
 
-    /// How fast this machine is: measured now where that is asked for, else as the cache has it, or nothing.
-    fn calibration(&self, places: &Places, encoder: &EncoderConfig) -> Result<Option<Calibration>> {
+    /// Returns the speed of this machine: measured now if that is asked for, else from the cache, if it has it.
+    fn find_calibration(&self, places: &Places, encoder: &EncoderConfig) -> Result<Option<Calibration>> {
         let cache = frostline_assets::default_cache();
         let when = if self.calibrate { When::Always } else { When::Never };
-        pool(None)?.install(|| {
-            let (backend, precision) = (named(self.backend.clone())?, self.precision.into());
+        thread_pool(None)?.install(|| {
+            let (backend, precision) = (choose_backend(self.backend.clone())?, self.precision.into());
             let conditions = Conditions::here(encoder, &backend, precision)?;
             let measure = || Calibration::measure(places, &self.encoder, &backend, precision);
             let mut note = |line: &str| note!("{line}");
@@ -237,11 +237,11 @@ impl Params {
                 format!("--batch {batch} --subwords {subwords} is an empty step; both must be at least 1");
             return Err(Stop::Arguments(reason).into());
         }
-        let machine = self.calibration(&places, &config)?.map(|found| found.machine);
+        let machine = self.find_calibration(&places, &config)?.map(|found| found.machine);
         let workload = Workload::typical(self.batch.into(), self.subwords);
         let backend = frostline_kernels::backend::chosen(self.backend.as_deref())?;
         let prefix = if self.cached_prefix { PrefixMode::ALL_CACHED } else { PrefixMode::Computed };
-        let (names, heads) = self.heads()?;
+        let (names, heads) = self.named_heads()?;
         // A step trains one task; which one is not known here.
         let labels = heads.iter().map(|head| head.labels).sum::<usize>().div_ceil(heads.len());
         let mut settings = Settings::default();
@@ -270,7 +270,7 @@ impl Params {
                 Some(every) => Timeline::gradual(&policy, every),
             };
             let rates = LayerDecay::new(self.layer_decay, config.depth);
-            let naming = Naming { heads: &names, hugging_face: self.names == Names::HuggingFace };
+            let naming = Naming { heads: &names, hugging_face: self.names == HeadNames::HuggingFace };
             let list = || params::list(&config, (&heads, naming), &timeline, self.lr, rates);
             let parameters = self.list.then(list);
             let cached_prefix = self.cached_prefix;

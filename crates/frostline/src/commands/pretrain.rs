@@ -1,11 +1,11 @@
-//! `frostline pretrain`: makes a small encoder, such as that of the demo.
+//! `frostline pretrain`: makes a small encoder, such as the demo's.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 
-use super::{Stop, from_one, named, pool};
+use super::{Stop, choose_backend, from_one, thread_pool};
 use frostline_cell::pretrain::Pretrain as Job;
 
 /// Train a small encoder from random weights by masked-language modelling.
@@ -56,6 +56,6 @@ impl Pretrain {
             ))
             .into());
         }
-        pool(None)?.install(|| job.run_on(&named(backend)?))
+        thread_pool(None)?.install(|| job.run_on(&choose_backend(backend)?))
     }
 }

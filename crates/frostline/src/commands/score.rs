@@ -12,7 +12,7 @@ use frostline_score::{Comparison, Lexicon, Resampling, ScoreError, TaggingReport
 use serde::Serialize;
 
 use super::readable::Readable;
-use super::{Stop, bytes};
+use super::{Stop, read_input};
 
 /// Score a tagged CoNLL-U file against gold: accuracy, CoNLL 2018 metrics, tags, confusions.
 #[derive(Args)]
@@ -20,7 +20,7 @@ use super::{Stop, bytes};
 Examples:
     frostline score gold.conllu tagged.conllu --train train.conllu
     frostline score gold.conllu ours.conllu --versus theirs.conllu")]
-pub struct Score {
+pub struct ScoreCommand {
     /// Gold CoNLL-U file.
     gold: PathBuf,
     /// Tagged CoNLL-U file of the same text; segmentation may differ.
@@ -44,43 +44,43 @@ pub struct Score {
 
 /// The JSON output.
 #[derive(Serialize)]
-struct Scored {
+struct ScoredFile {
     #[serde(flatten)]
     report: TaggingReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
 }
 
-impl Score {
+impl ScoreCommand {
     /// Prints the scores.
     ///
     /// # Errors
     /// If a file cannot be read, has a fault or contains another text than gold, or if gold has no words.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let [gold, system] = [&self.gold, &self.system].map(|path| bytes(path));
+        let [gold, system] = [&self.gold, &self.system].map(|path| read_input(path));
         let (gold_text, system_text) = (gold?, system?);
-        let gold = sentences(&gold_text, &self.gold)?;
+        let gold = read_sentences(&gold_text, &self.gold)?;
         if gold.iter().all(|sentence| sentence.words.is_empty()) {
             let place = self.gold.display();
             let reason = format!("{place}: no words, so nothing to score; give a tagged treebank as gold");
             return Err(Stop::Input(reason).into());
         }
-        let system = sentences(&system_text, &self.system)?;
-        let train = self.train.as_deref().map(lexicon).transpose()?;
+        let system = read_sentences(&system_text, &self.system)?;
+        let train = self.train.as_deref().map(read_lexicon).transpose()?;
         let resampling = Resampling { resamples: self.resamples, seed: self.seed, ..Resampling::default() };
         let report = TaggingReport::new(&gold, &system, train.as_ref(), &resampling)
-            .map_err(|error| unscored(&self.gold, &self.system, error))?;
+            .map_err(|error| score_error(&self.gold, &self.system, error))?;
         let comparison = match &self.versus {
             None => None,
             Some(path) => {
-                let text = bytes(path)?;
-                let other = sentences(&text, path)?;
+                let text = read_input(path)?;
+                let other = read_sentences(&text, path)?;
                 let comparison = Comparison::new(&gold, &system, &other, &resampling);
-                Some(comparison.map_err(|error| unscored(&self.gold, path, error))?)
+                Some(comparison.map_err(|error| score_error(&self.gold, path, error))?)
             }
         };
         if self.json {
-            writeln!(out, "{}", serde_json::to_string_pretty(&Scored { report, comparison })?)?;
+            writeln!(out, "{}", serde_json::to_string_pretty(&ScoredFile { report, comparison })?)?;
         } else {
             let mut out = Readable(out);
             write!(out, "{report}")?;
@@ -97,7 +97,7 @@ impl Score {
 ///
 /// # Errors
 /// If the text has faults: the first one, other than carriage returns at the ends of lines.
-pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<ScoredSentence<'a>>, Stop> {
+pub fn read_sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<ScoredSentence<'a>>, Stop> {
     let name = path.display().to_string();
     let sentence = |sentence: frostline_conllu::Sentence<'a>| {
         // The official scorer reads lines that end as on Windows too.
@@ -129,14 +129,14 @@ pub fn sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<ScoredSentence<'
 }
 
 /// The words and tags of a training file.
-fn lexicon(path: &Path) -> Result<Lexicon> {
-    let text = bytes(path)?;
-    let sentences = sentences(&text, path)?;
-    Ok(Lexicon::new(sentences.iter().flat_map(|s| s.words.iter().map(|word| (word.form, word.upos)))))
+fn read_lexicon(path: &Path) -> Result<Lexicon> {
+    let text = read_input(path)?;
+    let sentences = read_sentences(&text, path)?;
+    Ok(Lexicon::new(read_sentences.iter().flat_map(|s| s.words.iter().map(|word| (word.form, word.upos)))))
 }
 
 /// An error of the scorer with the names of the files.
-fn unscored(gold: &Path, system: &Path, error: ScoreError) -> Stop {
+fn score_error(gold: &Path, system: &Path, error: ScoreError) -> Stop {
     let join =
         |error: &dyn Display| format!("{} (gold), {} (system): {error}", gold.display(), system.display());
     Stop::Input(join(&error))

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 
-use super::named;
+use super::choose_backend;
 use frostline_cell::version;
 
 /// Describe this build.
@@ -25,7 +25,7 @@ impl Version {
     /// # Errors
     /// If the backend cannot run on this machine.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        let about = version::about(&named(self.backend)?)?;
+        let about = version::about(&choose_backend(self.backend)?)?;
         if self.json {
             writeln!(out, "{}", serde_json::to_string(&about)?)?;
         } else {

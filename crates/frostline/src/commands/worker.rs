@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::{named, pool};
+use super::{choose_backend, thread_pool};
 
 /// Answer a sweep: read requests from standard input and write events to standard output, as JSON lines.
 #[derive(Args)]
@@ -26,7 +26,7 @@ impl Worker {
     /// As for [`frostline_cell::worker::serve`], and if signals cannot be left to the parent.
     pub fn run(self) -> Result<()> {
         frostline_sweep::leave_to_parent()?;
-        let backend = named(self.backend)?;
-        pool(self.threads)?.install(|| frostline_cell::worker::serve(&backend))
+        let backend = choose_backend(self.backend)?;
+        thread_pool(self.threads)?.install(|| frostline_cell::worker::serve(&backend))
     }
 }

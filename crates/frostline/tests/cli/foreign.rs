@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use super::{GOOD, frostline, printed};
+use super::{GOOD, run_and_print, run_frostline};
 
 /// An input and the cause that its error names.
-fn foreign() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+fn foreign_inputs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let utf_16 = |mark: &str, encode: fn(u16) -> [u8; 2]| -> Vec<u8> {
         format!("{mark}{GOOD}").encode_utf16().flat_map(encode).collect()
     };
@@ -31,7 +31,7 @@ fn every_reader_names_the_cause() {
     let path = folder.path();
     fs::write(path.join("good"), GOOD).unwrap();
     fs::write(path.join("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n").unwrap();
-    for (name, bytes, cause) in foreign() {
+    for (name, bytes, cause) in foreign_inputs() {
         fs::write(path.join(name), bytes).unwrap();
         for arguments in [
             &["conllu", "check", name][..],
@@ -41,7 +41,7 @@ fn every_reader_names_the_cause() {
             &["score", "good", "good", "--versus", name],
             &["align", "--tokenizer", ".", name],
         ] {
-            let output = frostline(path, arguments);
+            let output = run_frostline(path, arguments);
             let errors = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
             let is_empty_system = name == "empty" && arguments[0] == "score" && arguments[1] == "good";
@@ -60,13 +60,13 @@ fn a_file_from_windows_is_scored() {
     let lost = GOOD.replace("The", "Th\u{fffd}");
     write("lf", &lost);
     write("crlf", &lost.replace('\n', "\r\n"));
-    let scored = |gold: &str, system: &str| printed(path, &["score", gold, system, "--json"]);
+    let scored = |gold: &str, system: &str| run_and_print(path, &["score", gold, system, "--json"]);
     let expected = scored("lf", "lf");
     assert!(scored("lf", "crlf") == expected && scored("crlf", "lf") == expected);
     for command in
         [&["conllu", "check", "lf"][..], &["conllu", "roundtrip", "lf"], &["align", "--tokenizer", ".", "lf"]]
     {
         write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
-        printed(path, command);
+        run_and_print(path, command);
     }
 }

@@ -5,11 +5,11 @@ use super::*;
 /// One list of what is trainable and one of what is frozen, with the tasks' names.
 #[test]
 fn params_list_what_is_trainable_and_what_is_frozen() {
-    let folder = workplace();
+    let folder = make_workplace();
     let run = |more: &str| {
         let params = "params --encoder embedded:demo-distilbert --list --task classifier=2 --task ner=4";
         let words: Vec<&str> = params.split_whitespace().chain(more.split_whitespace()).collect();
-        String::from_utf8(printed(folder.path(), &words)).expect("text")
+        String::from_utf8(run_and_print(folder.path(), &words)).expect("text")
     };
     let listed = |shown: &str, what: &str| -> Vec<String> {
         let lines = shown.lines().skip_while(|line| !line.contains(&format!(", {what}: "))).skip(1);
@@ -37,12 +37,12 @@ fn params_list_what_is_trainable_and_what_is_frozen() {
 /// A calibration is kept for the same encoder on the same machine, and times follow the work.
 #[test]
 fn params_predict_milliseconds_once_the_machine_is_calibrated() {
-    let folder = workplace();
+    let folder = make_workplace();
     let run = |more: &str| -> Value {
         let more: Vec<&str> = more.split_whitespace().collect();
         let params =
             ["params", "--encoder", "embedded:demo-distilbert", "--json", "--policy", "none,head-only"];
-        serde_json::from_slice(&printed(folder.path(), &[&params[..], &more].concat())).expect("JSON")
+        serde_json::from_slice(&run_and_print(folder.path(), &[&params[..], &more].concat())).expect("JSON")
     };
     let ms = |shown: &Value| [0, 1].map(|at| shown[at]["step_ms"].as_f64());
     assert_eq!(ms(&run("")), [None; 2]);
@@ -57,13 +57,14 @@ fn params_predict_milliseconds_once_the_machine_is_calibrated() {
 
 #[test]
 fn params_say_how_many_sentences_fit_into_memory() {
-    let folder = workplace();
+    let folder = make_workplace();
     let run = |memory: &str, batch: &str| -> Vec<u64> {
         let params =
             ["params", "--encoder", "embedded:demo-distilbert", "--json", "--policy", "none,head-only"];
         let more = ["--memory", memory, "--batch", batch];
         let shown: Value =
-            serde_json::from_slice(&printed(folder.path(), &[&params[..], &more].concat())).expect("JSON");
+            serde_json::from_slice(&run_and_print(folder.path(), &[&params[..], &more].concat()))
+                .expect("JSON");
         (0..2).map(|at| shown[at]["most_sentences"].as_u64().expect("a count")).collect()
     };
     let found = run("64M", "16");
@@ -76,7 +77,7 @@ fn params_say_how_many_sentences_fit_into_memory() {
 
 #[test]
 fn params_that_cannot_be_are_refused() {
-    let folder = workplace();
+    let folder = make_workplace();
     let wrong = [
         "--memory 8X",
         "--memory 0",
@@ -95,18 +96,18 @@ fn params_that_cannot_be_are_refused() {
     for wrong in wrong {
         let params = ["params", "--encoder", "embedded:demo-distilbert"];
         let wrong: Vec<&str> = wrong.split(' ').collect();
-        let output = frostline(folder.path(), &[&params[..], &wrong].concat());
+        let output = run_frostline(folder.path(), &[&params[..], &wrong].concat());
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
     }
 }
 
 #[test]
 fn params_count_the_heads_of_several_tasks() {
-    let folder = workplace();
+    let folder = make_workplace();
     let params = ["params", "--encoder", "embedded:demo-distilbert"];
     let run = |more: &str| {
         let more: Vec<&str> = more.split_whitespace().collect();
-        let text = printed(folder.path(), &[&params[..], &["--json"], &more].concat());
+        let text = run_and_print(folder.path(), &[&params[..], &["--json"], &more].concat());
         let shown: Value = serde_json::from_slice(&text).expect("JSON");
         (shown["total"].as_u64().expect("a count"), shown["trainable"].as_u64().expect("a count"))
     };

@@ -16,18 +16,18 @@ pub const LENGTH: usize = 12;
 
 /// The folder that holds the cell, trained once for all tests that run at the same time. Each of them
 /// keeps it until its end; with the last one it is removed, which a static would never do.
-pub fn shared() -> Arc<TempDir> {
+pub fn shared_folder() -> Arc<TempDir> {
     static SHARED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     shared.upgrade().unwrap_or_else(|| {
-        let folder = Arc::new(trained());
+        let folder = Arc::new(train_cell());
         *shared = Arc::downgrade(&folder);
         folder
     })
 }
 
 /// A cell with three heads: parts of speech, names, and a label per sentence.
-fn trained() -> TempDir {
+fn train_cell() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let places = Places::default();
     let mut settings = Settings { policy: "first-2".parse().unwrap(), ..Settings::default() };
@@ -61,13 +61,13 @@ fn trained() -> TempDir {
 }
 
 /// The cell's folder.
-pub fn cell() -> PathBuf {
-    shared().path().join("cell")
+pub fn cell_folder() -> PathBuf {
+    shared_folder().path().join("cell")
 }
 
 /// The tags that the cell gave to dev, sentence by sentence.
-pub fn recorded(file: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(cell().join(file)).unwrap();
+pub fn recorded_tags(file: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(cell_folder().join(file)).unwrap();
     let mut all: Vec<Vec<String>> = Vec::new();
     for line in text.lines().skip(1) {
         let columns: Vec<&str> = line.split('\t').collect();
@@ -81,7 +81,7 @@ pub fn recorded(file: &str) -> Vec<Vec<String>> {
 
 /// A copy of the cell's model whose head has this value everywhere.
 pub fn with_head(value: f32, to: &Path) {
-    for entry in cell().join("model").read_dir().unwrap() {
+    for entry in cell_folder().join("model").read_dir().unwrap() {
         let entry = entry.unwrap();
         fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
     }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use frostline_tagger::{Options, Tagger};
 use tempfile::TempDir;
 
-use crate::cell::{cell, shared};
-use crate::frostline;
+use crate::cell::{cell_folder, shared_folder};
+use crate::run_frostline;
 
 /// A copy of the cell, to be changed.
-fn copy() -> (TempDir, PathBuf) {
+fn copy_cell() -> (TempDir, PathBuf) {
     fn copy_into(from: &Path, to: &Path) {
         fs::create_dir(to).unwrap();
         for entry in from.read_dir().unwrap() {
@@ -24,18 +24,18 @@ fn copy() -> (TempDir, PathBuf) {
     }
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("cell");
-    copy_into(&cell(), &place);
+    copy_into(&cell_folder(), &place);
     (folder, place)
 }
 
-fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+fn edit_file(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(path).unwrap();
     change(&mut bytes);
     fs::write(path, bytes).unwrap();
 }
 
-fn replace(path: &Path, from: &str, to: &str) {
-    edit(path, |bytes| {
+fn replace_text(path: &Path, from: &str, to: &str) {
+    edit_file(path, |bytes| {
         let text = String::from_utf8(std::mem::take(bytes)).unwrap();
         assert!(text.contains(from), "{from}");
         *bytes = text.replace(from, to).into_bytes();
@@ -43,7 +43,7 @@ fn replace(path: &Path, from: &str, to: &str) {
 }
 
 /// Why a folder cannot be used.
-fn error(folder: &Path, what: &str) -> String {
+fn use_error(folder: &Path, what: &str) -> String {
     match Tagger::load(folder) {
         Ok(_) => panic!("{what}: not noticed"),
         Err(error) => error.to_string(),
@@ -51,24 +51,24 @@ fn error(folder: &Path, what: &str) -> String {
 }
 
 /// A change of a cell's folder, and what it is.
-type Change = (&'static str, fn(&Path));
+type CellChange = (&'static str, fn(&Path));
 
 #[test]
 fn a_model_that_is_not_the_one_its_cell_saved_is_not_used() {
-    let _kept = shared();
+    let _kept = shared_folder();
     // Each makes a model that opens and tags.
-    let changes: [Change; 6] = [
+    let changes: [CellChange; 6] = [
         ("a bit of the weights", |cell| {
-            edit(&cell.join("model/model.safetensors"), |bytes| *bytes.last_mut().unwrap() ^= 1);
+            edit_file(&cell.join("model/model.safetensors"), |bytes| *bytes.last_mut().unwrap() ^= 1);
         }),
         ("two labels", |cell| {
             let path = cell.join("model/config.json");
-            replace(&path, "\"NOUN\"", "\"#\"");
-            replace(&path, "\"VERB\"", "\"NOUN\"");
-            replace(&path, "\"#\"", "\"VERB\"");
+            replace_text(&path, "\"NOUN\"", "\"#\"");
+            replace_text(&path, "\"VERB\"", "\"NOUN\"");
+            replace_text(&path, "\"#\"", "\"VERB\"");
         }),
         ("how words are prepared", |cell| {
-            replace(&cell.join("model/frostline.json"), "\"lowercase\": true", "\"lowercase\": false");
+            replace_text(&cell.join("model/frostline.json"), "\"lowercase\": true", "\"lowercase\": false");
         }),
         ("another tokenizer", |cell| {
             fs::write(cell.join("model/tokenizer_config.json"), "{}").unwrap();
@@ -83,11 +83,11 @@ fn a_model_that_is_not_the_one_its_cell_saved_is_not_used() {
     ];
     let mut errors = Vec::new();
     for (what, change) in changes {
-        let (folder, place) = copy();
+        let (folder, place) = copy_cell();
         Tagger::load(&place).expect("the copy is whole");
         change(&place);
-        let error = error(&place, what);
-        assert_eq!(self::error(&place.join("model"), what), error);
+        let error = use_error(&place, what);
+        assert_eq!(self::use_error(&place.join("model"), what), error);
         errors.push(error.replace(&folder.path().display().to_string(), "FOLDER"));
         let commands: [&[&str]; 4] = [
             &["tag", "--run", "cell"],
@@ -96,7 +96,7 @@ fn a_model_that_is_not_the_one_its_cell_saved_is_not_used() {
             &["bench", "tag", "--run", "cell", "--treebank", "cell/dev.tsv"],
         ];
         for arguments in commands {
-            let output = frostline(folder.path(), arguments, b"the frog\n");
+            let output = run_frostline(folder.path(), arguments, b"the frog\n");
             let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
             assert!(
                 !output.status.success() && said.contains("the cell saved"),
@@ -110,9 +110,9 @@ fn a_model_that_is_not_the_one_its_cell_saved_is_not_used() {
 
 #[test]
 fn a_model_without_its_record_and_another_task_s_model_stay_usable() {
-    let _kept = shared();
-    let (_folder, place) = copy();
-    edit(&place.join("model/model.safetensors"), |bytes| *bytes.last_mut().unwrap() ^= 1);
+    let _kept = shared_folder();
+    let (_folder, place) = copy_cell();
+    edit_file(&place.join("model/model.safetensors"), |bytes| *bytes.last_mut().unwrap() ^= 1);
     let names = Options { task: Some("names".into()), ..Options::default() };
     Tagger::open(&place, &names).expect("its files are as they were");
     fs::remove_file(place.join("record.json")).unwrap();

@@ -19,22 +19,22 @@ use frostline_conllu::{Checks, read_lenient};
 use frostline_kernels::backend;
 use frostline_tagger::{NO_TAG, Options, Tagger};
 
-use cell::{LENGTH, cell, recorded, shared, with_head};
+use cell::{LENGTH, cell_folder, recorded_tags, shared_folder, with_head};
 
-fn demo(name: &str) -> String {
+fn demo_file(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frostline-assets/demo").join(name);
     fs::read_to_string(path).unwrap()
 }
 
 /// Every word of a treebank, sentence by sentence.
-fn words(text: &str) -> Vec<Vec<String>> {
+fn treebank_words(text: &str) -> Vec<Vec<String>> {
     let forms = |sentence: frostline_conllu::Sentence<'_>| {
         sentence.words().map(|word| word.form().to_string()).collect::<Vec<_>>()
     };
     read_lenient(text.as_bytes(), Checks::default()).map(forms).filter(|words| !words.is_empty()).collect()
 }
 
-fn frostline(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
+fn run_frostline(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
     command.args(arguments).current_dir(folder).env_remove("RUST_LOG").stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -48,9 +48,9 @@ fn frostline(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
 }
 
 /// The output of `frostline tag`, in the folder that contains the cell.
-fn tagged(arguments: &[&str], input: &[u8]) -> String {
+fn run_tag(arguments: &[&str], input: &[u8]) -> String {
     let arguments = [&["tag", "--run", "cell"][..], arguments].concat();
-    let output = frostline(shared().path(), &arguments, input);
+    let output = run_frostline(shared_folder().path(), &arguments, input);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{arguments:?}: {errors}");
     String::from_utf8(output.stdout).unwrap()
@@ -58,10 +58,10 @@ fn tagged(arguments: &[&str], input: &[u8]) -> String {
 
 #[test]
 fn tags_are_those_of_the_cell_and_no_word_is_cut_off() {
-    let _kept = shared();
-    let tagger = Tagger::load(cell()).unwrap();
-    let sentences = words(&demo("en/dev.conllu"));
-    let recorded = recorded("dev.tsv");
+    let _kept = shared_folder();
+    let tagger = Tagger::load(cell_folder()).unwrap();
+    let sentences = treebank_words(&demo_file("en/dev.conllu"));
+    let recorded = recorded_tags("dev.tsv");
     assert_eq!(sentences.len(), recorded.len());
     let answers = tagger.tag_all(&sentences).unwrap();
     let (mut same, mut rescued) = (0, 0);
@@ -94,8 +94,8 @@ fn tags_are_those_of_the_cell_and_no_word_is_cut_off() {
 
 #[test]
 fn what_cannot_be_spelled_has_no_tag() {
-    let _kept = shared();
-    let tagger = Tagger::load(cell()).unwrap();
+    let _kept = shared_folder();
+    let tagger = Tagger::load(cell_folder()).unwrap();
     assert!(tagger.tag(&[]).unwrap().is_empty());
     let none: [Vec<&str>; 0] = [];
     assert!(tagger.tag_all(&none).unwrap().is_empty());
@@ -117,10 +117,10 @@ fn what_cannot_be_spelled_has_no_tag() {
 
 #[test]
 fn a_folder_of_another_program_is_opened_with_options() {
-    let _kept = shared();
-    let foreign = shared().path().join("foreign");
+    let _kept = shared_folder();
+    let foreign = shared_folder().path().join("foreign");
     fs::create_dir_all(&foreign).unwrap();
-    for entry in cell().join("model").read_dir().unwrap() {
+    for entry in cell_folder().join("model").read_dir().unwrap() {
         let entry = entry.unwrap();
         if entry.file_name() != "frostline.json" {
             fs::copy(entry.path(), foreign.join(entry.file_name())).unwrap();
@@ -131,7 +131,7 @@ fn a_folder_of_another_program_is_opened_with_options() {
         let options = tagger.aligner().options();
         (options.lowercase, options.max_length)
     };
-    let ours = Tagger::load(cell().join("model")).unwrap();
+    let ours = Tagger::load(cell_folder().join("model")).unwrap();
     assert_eq!(aligned(&ours), (true, LENGTH));
     assert_eq!(ours.saved().unwrap().tasks["upos"], "upos");
     let theirs = Tagger::load(&foreign).unwrap();
@@ -139,13 +139,13 @@ fn a_folder_of_another_program_is_opened_with_options() {
     assert_eq!(aligned(&theirs), (false, 128));
     let configured = Tagger::open(&foreign, &options(Some(true), Some(LENGTH))).unwrap();
     assert_eq!(aligned(&configured), (true, LENGTH));
-    let sentences = words(&demo("en/dev.conllu"));
+    let sentences = treebank_words(&demo_file("en/dev.conllu"));
     assert_eq!(ours.tag_all(&sentences).unwrap(), configured.tag_all(&sentences).unwrap());
-    let input = demo("en/dev.conllu");
+    let input = demo_file("en/dev.conllu");
     let arguments = ["--format", "conllu"];
     let run = |run: &str, more: &[&str]| {
         let arguments = [&["tag", "--run", run][..], &arguments, more].concat();
-        let output = frostline(shared().path(), &arguments, input.as_bytes());
+        let output = run_frostline(shared_folder().path(), &arguments, input.as_bytes());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     };
@@ -158,16 +158,16 @@ fn a_folder_of_another_program_is_opened_with_options() {
 
 #[test]
 fn an_unknown_backend_is_an_error() {
-    let _kept = shared();
+    let _kept = shared_folder();
     let unknown = Options { backend: Some("abacus".into()), ..Options::default() };
-    let error = Tagger::open(cell(), &unknown).unwrap_err().to_string();
+    let error = Tagger::open(cell_folder(), &unknown).unwrap_err().to_string();
     assert!(error.contains("no backend `abacus`"), "{error}");
 }
 
 #[test]
 fn a_treebank_keeps_every_byte_but_the_tags() {
-    let _kept = shared();
-    let dev = demo("en/dev.conllu");
+    let _kept = shared_folder();
+    let dev = demo_file("en/dev.conllu");
     let extra = "# text = Don't\n0.1\tyou\t_\tPRON\t_\t_\t_\t_\t0:root\t_\n\
         1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n1\tDo\tdo\t_\t_\tA=B\t0\troot\t_\tX=Y\n\
         2\tn't\tnot\t_\t_\t_\t1\tadvmod\t_\t_\n3\t\u{200b}\t_\tX\t_\t_\t1\tdep\t_\t_\n\n# only a comment\n\n";
@@ -177,7 +177,7 @@ fn a_treebank_keeps_every_byte_but_the_tags() {
         columns[0].parse::<u32>().ok()?;
         Some([columns[..3].join("\t"), columns[4..].join("\t")])
     };
-    let reference = tagged(&["--format", "conllu"], text.as_bytes());
+    let reference = run_tag(&["--format", "conllu"], text.as_bytes());
     assert_eq!(text.lines().count(), reference.lines().count());
     for (before, after) in text.lines().zip(reference.lines()) {
         match expected(before) {
@@ -194,7 +194,7 @@ fn a_treebank_keeps_every_byte_but_the_tags() {
     };
     let found = tags(&reference);
     assert_eq!(found[0][2], NO_TAG);
-    let recorded = recorded("dev.tsv");
+    let recorded = recorded_tags("dev.tsv");
     assert_eq!(found[2..].len(), recorded.len());
     for (found, recorded) in found[2..].iter().zip(&recorded) {
         assert!(found == recorded || recorded.iter().any(|tag| tag == NO_TAG));
@@ -202,12 +202,12 @@ fn a_treebank_keeps_every_byte_but_the_tags() {
 
     // Line ends, a byte order mark and an end without a line feed stay as they are.
     let odd = |text: &str| format!("\u{feff}{}", text.trim_end().replace('\n', "\r\n"));
-    assert_eq!(tagged(&["--format", "conllu"], odd(&text).as_bytes()), odd(&reference));
-    fs::write(shared().path().join("gold.conllu"), &text).unwrap();
-    assert_eq!(tagged(&["--input", "gold.conllu"], b""), reference);
+    assert_eq!(run_tag(&["--format", "conllu"], odd(&text).as_bytes()), odd(&reference));
+    fs::write(shared_folder().path().join("gold.conllu"), &text).unwrap();
+    assert_eq!(run_tag(&["--input", "gold.conllu"], b""), reference);
 
     // Probabilities are in MISC; everything else is the same as without them.
-    let with = tagged(&["--format", "conllu", "--probabilities"], text.as_bytes());
+    let with = run_tag(&["--format", "conllu", "--probabilities"], text.as_bytes());
     let stripped: Vec<String> = with
         .lines()
         .map(|line| match line.find("UposProb=") {
@@ -224,18 +224,18 @@ fn a_treebank_keeps_every_byte_but_the_tags() {
     let probable = with.matches("UposProb=").count();
     assert_eq!(probable, found.iter().flatten().filter(|tag| *tag != NO_TAG).count());
 
-    let lines = tagged(&["--format", "conllu", "--output", "tsv", "--probabilities"], text.as_bytes());
+    let lines = run_tag(&["--format", "conllu", "--output", "tsv", "--probabilities"], text.as_bytes());
     assert!(lines.lines().all(|line| line.is_empty() || line.split('\t').count() == 3));
     assert_eq!(lines.matches("\n\n").count(), recorded.len() + 1);
 }
 
 #[test]
 fn a_label_is_written_to_the_requested_column() {
-    let _kept = shared();
+    let _kept = shared_folder();
     let text = "1\tthe\t_\tX\tx\tCase=Nom\t0\troot\t_\tA=B\n\n";
-    let tag = Tagger::load(cell()).unwrap().tag(&["the"]).unwrap()[0].to_string();
+    let tag = Tagger::load(cell_folder()).unwrap().tag(&["the"]).unwrap()[0].to_string();
     let columns = |column: &str| {
-        let out = tagged(&["--format", "conllu", "--column", column], text.as_bytes());
+        let out = run_tag(&["--format", "conllu", "--column", column], text.as_bytes());
         let columns: Vec<String> = out.lines().next().unwrap().split('\t').map(String::from).collect();
         columns
     };
@@ -251,18 +251,19 @@ fn a_label_is_written_to_the_requested_column() {
         assert_eq!(columns(column), expected);
     }
     // The head of another task, with its own labels.
-    let lines = tagged(&["--task", "names", "--output", "tsv"], "the frog\n".as_bytes());
+    let lines = run_tag(&["--task", "names", "--output", "tsv"], "the frog\n".as_bytes());
     let labels: Vec<&str> = lines.lines().filter_map(|line| line.split('\t').nth(1)).collect();
-    let known = Tagger::open(cell(), &Options { task: Some("names".into()), ..Options::default() }).unwrap();
+    let known =
+        Tagger::open(cell_folder(), &Options { task: Some("names".into()), ..Options::default() }).unwrap();
     assert!(labels.len() == 2 && labels.iter().all(|label| known.labels().iter().any(|it| it == label)));
     assert!(known.labels().iter().any(|label| label.starts_with("B-")));
 }
 
 #[test]
 fn text_becomes_a_treebank() {
-    let _kept = shared();
+    let _kept = shared_folder();
     let text = "\u{feff}The frog (green) sees\ta  stone. It moves!\n\n   \nthis frog\r\nno line feed";
-    let out = tagged(&[], text.as_bytes());
+    let out = run_tag(&[], text.as_bytes());
     let sentences: Vec<_> = frostline_conllu::parse(&out).map(Result::unwrap).collect();
     let shown: Vec<String> = sentences
         .iter()
@@ -280,19 +281,19 @@ fn text_becomes_a_treebank() {
         shown,
         ["1.1: The frog (green) sees a stone. ", "1.2: It moves! ", "4.1: this frog ", "5.1: no line feed "]
     );
-    let tagger = Tagger::load(cell()).unwrap();
+    let tagger = Tagger::load(cell_folder()).unwrap();
     for sentence in &sentences {
         let words: Vec<&str> = sentence.words().map(|word| word.form()).collect();
         assert!(sentence.words().map(|word| word.upos()).eq(tagger.tag(&words).unwrap()));
     }
     for (arguments, nothing) in [(&[][..], ""), (&[], "\n \n"), (&["--format", "conllu"], "")] {
         let arguments = [&["tag", "--run", "cell"][..], arguments].concat();
-        let output = frostline(shared().path(), &arguments, nothing.as_bytes());
+        let output = run_frostline(shared_folder().path(), &arguments, nothing.as_bytes());
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{nothing:?}");
     }
     // Sentences without a space between them are marked, so that the text can be reconstructed.
     let text = "It moves!The frog sees. It moves.";
-    let out = tagged(&[], text.as_bytes());
+    let out = run_tag(&[], text.as_bytes());
     let mut whole = String::new();
     for sentence in frostline_conllu::parse(&out).map(Result::unwrap) {
         for row in sentence.words() {
@@ -302,14 +303,14 @@ fn text_becomes_a_treebank() {
     }
     assert_eq!(whole.trim_end(), text);
     let spaces = ["--words", "spaces", "--sentences", "lines", "--output", "tsv"];
-    let lines = tagged(&spaces, b"It moves. The (green) frog\n");
+    let lines = run_tag(&spaces, b"It moves. The (green) frog\n");
     let forms: Vec<&str> = lines.lines().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
     assert_eq!(forms, ["It", "moves.", "The", "(green)", "frog"]);
 }
 
 #[test]
 fn a_line_is_answered_before_the_next_is_read() {
-    let _kept = shared();
+    let _kept = shared_folder();
     for (arguments, question, lines) in [
         (["--format", "text"], "the frog moves\n", 6),
         (["--format", "conllu"], "1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tfrog\t_\t_\t_\t_\t_\t_\t_\t_\n\n", 3),
@@ -318,7 +319,7 @@ fn a_line_is_answered_before_the_next_is_read() {
     ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
             .args(["tag", "--run"])
-            .arg(cell())
+            .arg(cell_folder())
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -348,19 +349,19 @@ fn a_line_is_answered_before_the_next_is_read() {
 
 #[test]
 fn a_treebank_on_standard_input_is_not_mistaken_for_text() {
-    let _kept = shared();
+    let _kept = shared_folder();
     let input = "# sent_id = 1\n# text = the\n1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n\n";
-    let output = frostline(shared().path(), &["tag", "--run", "cell"], input.as_bytes());
+    let output = run_frostline(shared_folder().path(), &["tag", "--run", "cell"], input.as_bytes());
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(output.stdout.is_empty() && errors.contains("say --format conllu"), "{errors}");
-    assert!(tagged(&["--format", "text"], input.as_bytes()).starts_with("# sent_id = 1.1\n"));
+    assert!(run_tag(&["--format", "text"], input.as_bytes()).starts_with("# sent_id = 1.1\n"));
 }
 
 /// What cannot be read as words must not come out as if it had been tagged.
 #[test]
 fn rows_whose_words_are_uncertain_stop_it() {
-    let _kept = shared();
+    let _kept = shared_folder();
     let rest = "the\tthe\t_\t_\t_\t0\troot\t_\t_";
     let rows = [
         format!("\u{661}\t{rest}"),
@@ -372,8 +373,11 @@ fn rows_whose_words_are_uncertain_stop_it() {
     ];
     for row in rows {
         let input = format!("1\t{rest}\n\n{row}\n\n");
-        let output =
-            frostline(shared().path(), &["tag", "--run", "cell", "--format", "conllu"], input.as_bytes());
+        let output = run_frostline(
+            shared_folder().path(),
+            &["tag", "--run", "cell", "--format", "conllu"],
+            input.as_bytes(),
+        );
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{row}: {errors}");
         assert!(errors.starts_with("error: -:3:"), "{row}: {errors}");
@@ -387,9 +391,9 @@ fn rows_whose_words_are_uncertain_stop_it() {
 
 #[test]
 fn sentences_before_an_untokenizable_word_are_written() {
-    let _kept = shared();
+    let _kept = shared_folder();
     let folder = tempfile::tempdir().unwrap();
-    for entry in cell().join("model").read_dir().unwrap() {
+    for entry in cell_folder().join("model").read_dir().unwrap() {
         let entry = entry.unwrap();
         fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
     }
@@ -399,7 +403,7 @@ fn sentences_before_an_untokenizable_word_are_written() {
     assert!(text.contains(unknown));
     fs::write(&path, text.replace(unknown, "\"unk_token\": \"[NONE]\"")).unwrap();
     let input = "it sees the\nit sees the \u{2603}\n\u{2603}\nit\n";
-    let output = frostline(folder.path(), &["tag", "--run", "."], input.as_bytes());
+    let output = run_frostline(folder.path(), &["tag", "--run", "."], input.as_bytes());
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.starts_with("error: -:2: word 3 (\"\u{2603}\")"), "{errors}");
@@ -409,10 +413,10 @@ fn sentences_before_an_untokenizable_word_are_written() {
 
 #[test]
 fn a_closed_pipe_is_not_an_error() {
-    let _kept = shared();
+    let _kept = shared_folder();
     let mut child = Command::new(env!("CARGO_BIN_EXE_frostline"))
         .args(["tag", "--run"])
-        .arg(cell())
+        .arg(cell_folder())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -435,8 +439,8 @@ fn a_closed_pipe_is_not_an_error() {
 
 #[test]
 fn a_saved_model_stores_how_words_were_read() {
-    let _kept = shared();
-    let read = |name: &str| fs::read_to_string(cell().join(name)).unwrap();
+    let _kept = shared_folder();
+    let read = |name: &str| fs::read_to_string(cell_folder().join(name)).unwrap();
     insta::assert_snapshot!(
         ["model", "model-mood", "model-names"]
             .map(|folder| format!("{folder}\n{}", read(&format!("{folder}/frostline.json"))))
@@ -449,14 +453,15 @@ fn a_saved_model_stores_how_words_were_read() {
 
 #[test]
 fn a_model_whose_output_is_no_number_tags_nothing() {
-    let _kept = shared();
+    let _kept = shared_folder();
     for (value, said) in [(f32::NAN, "`classifier.weight` contains NaN"), (f32::MAX, "is NaN or infinite")] {
         let here = tempfile::tempdir().unwrap();
         with_head(value, here.path());
-        let output = frostline(here.path(), &["tag", "--run", "."], b"the ice thaws\n");
+        let output = run_frostline(here.path(), &["tag", "--run", "."], b"the ice thaws\n");
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && output.stdout.is_empty() && error.contains(said), "{error}");
-        let output = frostline(here.path(), &["logits", "--model", ".", "--input", "-"], b"the ice thaws\n");
+        let output =
+            run_frostline(here.path(), &["logits", "--model", ".", "--input", "-"], b"the ice thaws\n");
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && output.stdout.is_empty() && error.contains(said), "{error}");
     }
@@ -464,12 +469,12 @@ fn a_model_whose_output_is_no_number_tags_nothing() {
 
 #[test]
 fn errors_name_the_folder_or_the_line_and_the_next_step() {
-    let _kept = shared();
+    let _kept = shared_folder();
     let here = tempfile::tempdir().unwrap();
     let copy = |name: &str, change: &dyn Fn(&Path)| {
         let to = here.path().join(name);
         fs::create_dir_all(&to).unwrap();
-        for entry in cell().join("model").read_dir().unwrap() {
+        for entry in cell_folder().join("model").read_dir().unwrap() {
             let entry = entry.unwrap();
             fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
         }
@@ -529,7 +534,7 @@ fn errors_name_the_folder_or_the_line_and_the_next_step() {
         write(name, b"1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n\n");
     }
     write("spaces.conllu", b"# a\n1\t ice\t_\t_\t_\t_\t_\t_\t_\t_\n\n\n");
-    let cell = cell().display().to_string();
+    let cell = cell_folder().display().to_string();
     let cases = [
         (3, "tag --run nowhere"),
         (3, "tag --run empty"),
@@ -579,7 +584,7 @@ fn errors_name_the_folder_or_the_line_and_the_next_step() {
     for (code, line) in cases {
         let arguments: Vec<&str> =
             line.split_whitespace().map(|part| if part == "CELL" { cell.as_str() } else { part }).collect();
-        let output = frostline(here.path(), &arguments, b"");
+        let output = run_frostline(here.path(), &arguments, b"");
         let errors = String::from_utf8(output.stderr).unwrap().replace(&cell, "CELL");
         let errors = errors.replace(&backends, "it has: [backends].");
         assert_eq!(output.status.code(), Some(code), "{line}: {errors}");

@@ -37,29 +37,29 @@ pub(super) enum Broken {
 }
 
 /// The server, and who runs next.
-pub(super) struct Server {
+pub(super) struct SimulatedServer {
     weather: Weather,
-    state: Mutex<State>,
+    state: Mutex<ServerState>,
     wake: Vec<Condvar>,
 }
 
-struct State {
+struct ServerState {
     now: Duration,
     queue: BinaryHeap<Reverse<(Duration, usize)>>,
     running: Option<usize>,
     /// When each client dies.
     deaths: Vec<Duration>,
-    files: HashMap<PathBuf, Vec<Change>>,
+    files: HashMap<PathBuf, Vec<FileChange>>,
     operations: u64,
     /// How often a file of each name that ends so was made.
     made: HashMap<PathBuf, u32>,
 }
 
 /// A change of a file, the last one last.
-struct Change {
+struct FileChange {
     at: Duration,
     by: usize,
-    /// Its contents and time; nothing where it was removed.
+    /// The file's contents and time; `None` if it was removed.
     file: Option<(Arc<[u8]>, Duration)>,
 }
 
@@ -69,12 +69,12 @@ pub(super) struct Died;
 /// Server time zero.
 const START: SystemTime = SystemTime::UNIX_EPOCH;
 
-impl Server {
+impl SimulatedServer {
     /// A server for clients that die at these times.
     pub(super) fn new(weather: Weather, deaths: Vec<Duration>) -> Arc<Self> {
         let wake = deaths.iter().map(|_| Condvar::new()).collect();
         let queue = (0..deaths.len()).map(|client| Reverse((Duration::ZERO, client))).collect();
-        let state = State {
+        let state = ServerState {
             now: Duration::ZERO,
             queue,
             running: None,
@@ -86,16 +86,16 @@ impl Server {
         Arc::new(Self { weather, state: Mutex::new(state), wake })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets the first client run.
-    pub(super) fn start(&self) {
-        self.hand_over(&mut self.state());
+    pub(super) fn start_first_client(&self) {
+        self.hand_over(&mut self.lock_state());
     }
 
-    fn hand_over(&self, state: &mut State) {
+    fn hand_over(&self, state: &mut ServerState) {
         state.running = state.queue.pop().map(|Reverse((at, client))| {
             state.now = state.now.max(at);
             self.wake[client].notify_one();
@@ -103,9 +103,9 @@ impl Server {
         });
     }
 
-    /// The time, the operations so far, and how often each record was made.
-    pub(super) fn result(&self) -> (Duration, u64, HashMap<PathBuf, u32>) {
-        let state = self.state();
+    /// Returns the time, the number of operations, and how often each record was made.
+    pub(super) fn final_figures(&self) -> (Duration, u64, HashMap<PathBuf, u32>) {
+        let state = self.lock_state();
         (state.now, state.operations, state.made.clone())
     }
 }
@@ -113,35 +113,35 @@ impl Server {
 /// One client.
 #[derive(Clone)]
 pub(super) struct Client {
-    server: Arc<Server>,
+    server: Arc<SimulatedServer>,
     pub number: usize,
 }
 
 impl Client {
-    pub(super) fn new(server: Arc<Server>, number: usize) -> Self {
+    pub(super) fn new(server: Arc<SimulatedServer>, number: usize) -> Self {
         Self { server, number }
     }
 
     /// Waits for the first turn.
-    pub(super) fn begin(&self) {
-        self.wait(self.server.state());
+    pub(super) fn wait_for_first_turn(&self) {
+        self.wait_for_turn(self.server.lock_state());
     }
 
     /// Lets the others run for good.
-    pub(super) fn end(&self) {
-        self.server.hand_over(&mut self.server.state());
+    pub(super) fn leave_for_good(&self) {
+        self.server.hand_over(&mut self.server.lock_state());
     }
 
     /// Does nothing for a while.
-    pub(super) fn sleep(&self, time: Duration) {
-        let mut state = self.server.state();
+    pub(super) fn sleep_for(&self, time: Duration) {
+        let mut state = self.server.lock_state();
         let at = state.now + time;
         state.queue.push(Reverse((at, self.number)));
         self.server.hand_over(&mut state);
-        self.wait(state);
+        self.wait_for_turn(state);
     }
 
-    fn wait(&self, mut state: MutexGuard<'_, State>) {
+    fn wait_for_turn(&self, mut state: MutexGuard<'_, ServerState>) {
         while state.running != Some(self.number) {
             state = self.server.wake[self.number].wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -152,144 +152,144 @@ impl Client {
     }
 
     /// A random number that depends on the seed, this client and the operation, in [0, 1).
-    fn chance(&self, what: u64, state: &State) -> f64 {
-        unit(&[self.server.weather.seed, self.number as u64, state.operations, what])
+    fn draw_chance(&self, what: u64, state: &ServerState) -> f64 {
+        unit_hash(&[self.server.weather.seed, self.number as u64, state.operations, what])
     }
 
     /// Takes the time of an operation, then does it.
-    fn operate<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+    fn run_operation<T>(&self, work: impl FnOnce(&mut ServerState) -> T) -> T {
         let weather = &self.server.weather;
-        let mut state = self.server.state();
+        let mut state = self.server.lock_state();
         state.operations += 1;
         let mut takes =
-            Duration::from_micros(200) + Duration::from_micros(1800).mul_f64(self.chance(1, &state));
-        if self.chance(2, &state) < weather.freezes {
-            takes += weather.frozen.mul_f64(self.chance(3, &state));
+            Duration::from_micros(200) + Duration::from_micros(1800).mul_f64(self.draw_chance(1, &state));
+        if self.draw_chance(2, &state) < weather.freezes {
+            takes += weather.frozen.mul_f64(self.draw_chance(3, &state));
         }
         drop(state);
-        self.sleep(takes);
-        work(&mut self.server.state())
+        self.sleep_for(takes);
+        work(&mut self.server.lock_state())
     }
 
-    /// The time that a file gets now.
-    fn time(&self, state: &State) -> Duration {
+    /// Returns the time that a file gets now.
+    fn next_file_time(&self, state: &ServerState) -> Duration {
         match self.server.weather.broken {
             Broken::ClientsTimes => {
                 let skew = self.server.weather.skew;
-                state.now + skew.mul_f64(2.0 * unit(&[self.server.weather.seed, self.number as u64]))
+                state.now + skew.mul_f64(2.0 * unit_hash(&[self.server.weather.seed, self.number as u64]))
             }
             _ => state.now + self.server.weather.skew,
         }
     }
 
-    /// What this client sees: its own changes at once, those of others some time later.
-    fn seen<'a>(&self, state: &'a State, path: &Path) -> Option<&'a (Arc<[u8]>, Duration)> {
-        let late = |change: &Change| {
+    /// Returns what this client sees: its own changes at once, other clients' changes some time later.
+    fn visible_file<'a>(&self, state: &'a ServerState, path: &Path) -> Option<&'a (Arc<[u8]>, Duration)> {
+        let late = |change: &FileChange| {
             let parts = [self.server.weather.seed, self.number as u64, change.at.as_nanos() as u64];
-            change.at + self.server.weather.late.mul_f64(unit(&parts))
+            change.at + self.server.weather.late.mul_f64(unit_hash(&parts))
         };
         let changes = state.files.get(path)?;
-        let visible = |change: &&Change| change.by == self.number || late(change) <= state.now;
+        let visible = |change: &&FileChange| change.by == self.number || late(change) <= state.now;
         changes.iter().rev().find(visible)?.file.as_ref()
     }
 
     /// Changes a file on the server.
-    fn change(&self, state: &mut State, path: &Path, file: Option<(Arc<[u8]>, Duration)>) {
+    fn change_file(&self, state: &mut ServerState, path: &Path, file: Option<(Arc<[u8]>, Duration)>) {
         let (at, late) = (state.now, self.server.weather.late);
         let changes = state.files.entry(path.into()).or_default();
-        // Nobody sees what was before one that all see.
+        // A version that all clients see hides all older ones.
         let all_see = changes.iter().rposition(|change| change.at + late <= at).unwrap_or(0);
         changes.drain(..all_see);
-        changes.push(Change { at, by: self.number, file });
+        changes.push(FileChange { at, by: self.number, file });
     }
 
-    /// A record that gets its name is counted.
-    fn count(&self, state: &mut State, path: &Path) {
+    /// Counts a record that gets its name.
+    fn count_record(&self, state: &mut ServerState, path: &Path) {
         if path.ends_with("record") {
             *state.made.entry(path.into()).or_default() += 1;
         }
     }
 }
 
-impl State {
-    /// What is on the server.
-    fn there(&self, path: &Path) -> Option<(Arc<[u8]>, Duration)> {
+impl ServerState {
+    /// Returns what is on the server.
+    fn stored_file(&self, path: &Path) -> Option<(Arc<[u8]>, Duration)> {
         self.files.get(path)?.last()?.file.clone()
     }
 }
 
-fn missing() -> io::Error {
+fn missing_file() -> io::Error {
     io::Error::from(io::ErrorKind::NotFound)
 }
 
 impl SharedFiles for Client {
     fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<SystemTime> {
-        self.operate(|state| {
-            if state.there(path).is_some() {
+        self.run_operation(|state| {
+            if state.stored_file(path).is_some() {
                 return Err(io::Error::from(io::ErrorKind::AlreadyExists));
             }
-            let time = self.time(state);
-            self.change(state, path, Some((bytes.into(), time)));
+            let time = self.next_file_time(state);
+            self.change_file(state, path, Some((bytes.into(), time)));
             Ok(START + time)
         })
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<bool> {
-        self.operate(|state| {
-            let file = state.there(from).ok_or_else(missing)?;
-            if state.there(to).is_some() && self.server.weather.broken != Broken::LinkReplaces {
+        self.run_operation(|state| {
+            let file = state.stored_file(from).ok_or_else(missing_file)?;
+            if state.stored_file(to).is_some() && self.server.weather.broken != Broken::LinkReplaces {
                 return Ok(false);
             }
-            self.change(state, to, Some(file));
-            self.count(state, to);
+            self.change_file(state, to, Some(file));
+            self.count_record(state, to);
             Ok(true)
         })
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<bool> {
-        self.operate(|state| {
-            let Some(file) = state.there(from) else { return Ok(false) };
-            self.change(state, from, None);
-            self.change(state, to, Some(file));
-            self.count(state, to);
+        self.run_operation(|state| {
+            let Some(file) = state.stored_file(from) else { return Ok(false) };
+            self.change_file(state, from, None);
+            self.change_file(state, to, Some(file));
+            self.count_record(state, to);
             Ok(true)
         })
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.operate(|state| {
-            if state.there(path).is_some() {
-                self.change(state, path, None);
+        self.run_operation(|state| {
+            if state.stored_file(path).is_some() {
+                self.change_file(state, path, None);
             }
             Ok(())
         })
     }
 
     fn touch(&self, path: &Path) -> io::Result<()> {
-        self.operate(|state| {
-            let (bytes, _) = state.there(path).ok_or_else(missing)?;
-            let time = self.time(state);
-            self.change(state, path, Some((bytes, time)));
+        self.run_operation(|state| {
+            let (bytes, _) = state.stored_file(path).ok_or_else(missing_file)?;
+            let time = self.next_file_time(state);
+            self.change_file(state, path, Some((bytes, time)));
             Ok(())
         })
     }
 
     fn look(&self, path: &Path) -> io::Result<Option<Seen>> {
-        self.operate(|state| {
-            let seen = self.seen(state, path);
+        self.run_operation(|state| {
+            let seen = self.visible_file(state, path);
             Ok(seen.map(|(bytes, time)| Seen { bytes: bytes.to_vec(), modified: START + *time }))
         })
     }
 
     fn elapsed(&self) -> Duration {
-        // Its own beginning, and a rate that is off by up to a tenth of a percent.
-        let rate = 0.999 + 0.002 * unit(&[self.server.weather.seed, self.number as u64, 4]);
-        Duration::from_secs(self.number as u64) + self.server.state().now.mul_f64(rate)
+        // A separate start, and a rate that is off by up to a tenth of a percent.
+        let rate = 0.999 + 0.002 * unit_hash(&[self.server.weather.seed, self.number as u64, 4]);
+        Duration::from_secs(self.number as u64) + self.server.lock_state().now.mul_f64(rate)
     }
 }
 
 /// A number in [0, 1) that is a function of these.
-pub(super) fn unit(parts: &[u64]) -> f64 {
+pub(super) fn unit_hash(parts: &[u64]) -> f64 {
     let mixed = parts.iter().fold(0_u64, |sum, part| {
         let mut mixed = sum.wrapping_add(*part).wrapping_add(0x9E37_79B9_7F4A_7C15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

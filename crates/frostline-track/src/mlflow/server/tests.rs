@@ -26,7 +26,7 @@ impl Fake {
         let kept = Arc::clone(&asked);
         thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
-                let (what, body) = request(&stream);
+                let (what, body) = read_request(&stream);
                 let (status, headers, text) = answer(&what, &body);
                 kept.lock().expect("no panic").push((what, body));
                 let head = format!(
@@ -50,7 +50,7 @@ impl Fake {
     }
 }
 
-fn request(stream: &TcpStream) -> (String, Value) {
+fn read_request(stream: &TcpStream) -> (String, Value) {
     let mut reader = BufReader::new(stream);
     let mut lines = Vec::new();
     loop {
@@ -89,12 +89,12 @@ fn track_finished_run(mut tracker: MlflowServer) -> MlflowServer {
     tracker
 }
 
-fn later() -> Instant {
+fn in_a_minute() -> Instant {
     Instant::now() + Duration::from_secs(600)
 }
 
 /// Values that a server was sent.
-fn values(server: &Fake) -> usize {
+fn count_values(server: &Fake) -> usize {
     let lists = server.requests_to("runs/log-batch");
     lists.iter().filter_map(|body| body["metrics"].as_array()).map(Vec::len).sum()
 }
@@ -108,9 +108,9 @@ fn tracker_with_folder(url: &str, folder: &Path) -> MlflowServer {
 fn a_server_gets_everything_once() {
     let (server, folder) = (Fake::mlflow(), tempfile::tempdir().expect("a folder"));
     track_finished_run(tracker_with_folder(&server.url, &folder.path().join("unsent")))
-        .finish(later())
+        .finish(in_a_minute())
         .expect("sent");
-    assert_eq!((server.requests_to("runs/create").len(), values(&server)), (1, 30));
+    assert_eq!((server.requests_to("runs/create").len(), count_values(&server)), (1, 30));
     assert_eq!(server.requests_to("runs/update")[0]["status"], "FINISHED");
     assert!(!folder.path().join("unsent").exists());
 }
@@ -146,17 +146,17 @@ fn what_is_no_mlflow_server_gets_no_values_and_loses_none() {
         let mut tracker = track_finished_run(tracker_with_folder(&server.url, folder.path()));
         let first = tracker.flush().expect_err(why).to_string();
         assert!(first.contains(why), "{first}");
-        let last = tracker.finish(later()).expect_err(why).to_string();
+        let last = tracker.finish(in_a_minute()).expect_err(why).to_string();
         assert!(last.contains("30 values of 1 run were not sent and are kept in"), "{last}");
         assert!(last.ends_with("`frostline send` sends them"), "{last}");
-        assert_eq!(values(&server), 0, "{why}");
+        assert_eq!(count_values(&server), 0, "{why}");
         // The kept values are complete, for a server that accepts them.
         let right = Fake::mlflow();
         let mut again = MlflowServer::new(&right.url, Credentials::None).expect("nothing secret");
         let file = folder.path().join(format!("{}.jsonl", run(0).id));
         assert_eq!(again.read_unsent(&file).expect("read"), (1, 30, 0));
-        again.finish(later()).expect("sent");
-        assert_eq!((values(&right), right.requests_to("runs/update").len()), (30, 1), "{why}");
+        again.finish(in_a_minute()).expect("sent");
+        assert_eq!((count_values(&right), right.requests_to("runs/update").len()), (30, 1), "{why}");
     }
 }
 
@@ -191,7 +191,7 @@ fn offline_nothing_is_asked_and_everything_kept() {
     let (server, folder) = (Fake::mlflow(), tempfile::tempdir().expect("a folder"));
     let mut tracker = track_finished_run(tracker_with_folder(&server.url, folder.path()).offline());
     tracker.flush().expect("nothing is sent");
-    let error = tracker.finish(later()).expect_err("not sent").to_string();
+    let error = tracker.finish(in_a_minute()).expect_err("not sent").to_string();
     assert!(error.contains("offline; 30 values of 1 run were not sent and are kept"), "{error}");
     assert!(server.asked.lock().expect("no panic").is_empty());
 }
@@ -206,9 +206,9 @@ fn more_than_fits_into_memory_is_kept_and_the_run_goes_on() {
     assert!(tracker.waiting.is_empty());
     tracker.log(&run.id, &point(9, 0.5)).expect("kept");
     tracker.end(&run.id, end(), Ending::Finished).expect("kept");
-    let error = tracker.finish(later()).expect_err("a part is kept").to_string();
+    let error = tracker.finish(in_a_minute()).expect_err("a part is kept").to_string();
     assert!(error.contains(&format!("{} values of 1 run ", MOST_WAITING - 1)), "{error}");
-    assert_eq!((values(&server), server.requests_to("runs/update").len()), (1, 1));
+    assert_eq!((count_values(&server), server.requests_to("runs/update").len()), (1, 1));
     let mut again = MlflowServer::new(&server.url, Credentials::None).expect("nothing secret");
     let file = folder.path().join(format!("{}.jsonl", run.id));
     assert_eq!(again.read_unsent(&file).expect("read"), (1, MOST_WAITING - 1, 0));

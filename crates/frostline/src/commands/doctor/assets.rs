@@ -10,7 +10,7 @@ use frostline_files::{Space, can_write_into};
 use frostline_record::Plan;
 use frostline_sweep::BuiltIn;
 
-use super::{fix, line};
+use super::{print_fix, print_line};
 
 /// The plan whose inputs are looked for: the study that most start with.
 const PLAN: &str = "paper";
@@ -19,76 +19,80 @@ const PLAN: &str = "paper";
 const LITTLE: u64 = 4 << 30;
 
 /// Every place and input.
-pub(super) fn show(out: &mut dyn Write, places: &Places) -> Result<()> {
-    disk(out)?;
-    cache(out, places.cache.as_deref())?;
+pub(super) fn show_assets(out: &mut dyn Write, places: &Places) -> Result<()> {
+    show_disk(out)?;
+    show_cache(out, places.cache.as_deref())?;
     for name in places.encoders() {
         let found = places.encoder(&name, true).map(drop);
-        asset(out, "encoder", &name, found, places)?;
+        show_asset(out, "encoder", &name, found, places)?;
     }
     for name in places.datasets() {
         let found = places.dataset(&name).map(drop);
-        asset(out, "dataset", &name, found, places)?;
+        show_asset(out, "dataset", &name, found, places)?;
     }
-    inputs(out, places)?;
+    show_missing_inputs(out, places)?;
     if places.models.is_none() || places.data.is_none() {
-        line(out, "more", "--models DIR and --data DIR show yours")?;
+        print_line(out, "more", "--models DIR and --data DIR show yours")?;
     }
     Ok(())
 }
 
-/// The current folder, into which a sweep writes unless it is told where.
-fn disk(out: &mut dyn Write) -> Result<()> {
+/// Shows the current folder, into which a sweep writes by default.
+fn show_disk(out: &mut dyn Write) -> Result<()> {
     let here = Path::new(".");
     let space = Space::of(here);
-    let shown = space.map_or_else(|| "unknown".into(), shown);
+    let shown = space.map_or_else(|| "unknown".into(), format_space);
     if !can_write_into(here) {
-        line(out, "disk", &format!("{shown} in the current folder, which cannot be written"))?;
-        return fix(out, "go to a folder of yours, or give `frostline sweep` one with --out DIR");
+        print_line(out, "disk", &format!("{shown} in the current folder, which cannot be written"))?;
+        return print_fix(out, "go to a folder of yours, or give `frostline sweep` one with --out DIR");
     }
-    line(out, "disk", &format!("{shown} in the current folder"))?;
+    print_line(out, "disk", &format!("{shown} in the current folder"))?;
     if space.is_some_and(|space| space.free < LITTLE) {
-        fix(out, "give `frostline sweep` a folder on another disk with --out DIR")?;
+        print_fix(out, "give `frostline sweep` a folder on another disk with --out DIR")?;
     }
     Ok(())
 }
 
-fn cache(out: &mut dyn Write, cache: Option<&Path>) -> Result<()> {
+fn show_cache(out: &mut dyn Write, cache: Option<&Path>) -> Result<()> {
     let Some(cache) = cache else {
-        line(out, "cache", "none, since neither FROSTLINE_CACHE nor HOME is set")?;
-        return fix(out, "export FROSTLINE_CACHE=DIR");
+        print_line(out, "cache", "none, since neither FROSTLINE_CACHE nor HOME is set")?;
+        return print_fix(out, "export FROSTLINE_CACHE=DIR");
     };
     let place = cache.display();
     if !can_write_into(cache) {
-        line(out, "cache", &format!("{place}: cannot be written"))?;
-        return fix(out, "export FROSTLINE_CACHE=DIR, a folder that you may write");
+        print_line(out, "cache", &format!("{place}: cannot be written"))?;
+        return print_fix(out, "export FROSTLINE_CACHE=DIR, a folder that you may write");
     }
     if !cache.is_dir() {
-        return line(out, "cache", &format!("{place}: empty; `frostline fetch` makes it"));
+        return print_line(out, "cache", &format!("{place}: empty; `frostline fetch` makes it"));
     }
     let space = Space::of(cache);
-    let free = space.map_or_else(String::new, |space| format!(", {} there", shown(space)));
-    line(out, "cache", &format!("{place}: {} in it, can be written{free}", gib(size(cache))))?;
+    let free = space.map_or_else(String::new, |space| format!(", {} there", format_space(space)));
+    print_line(
+        out,
+        "cache",
+        &format!("{place}: {} in it, can be written{free}", format_gib(folder_bytes(cache))),
+    )?;
     if space.is_some_and(|space| space.free < LITTLE) {
-        fix(out, "export FROSTLINE_CACHE=DIR, a folder on another disk")?;
+        print_fix(out, "export FROSTLINE_CACHE=DIR, a folder on another disk")?;
     }
     Ok(())
 }
 
 /// `12.3 of 50.0 GiB free`.
-fn shown(space: Space) -> String {
-    format!("{} of {} free", gib(space.free).trim_end_matches(" GiB"), gib(space.total))
+fn format_space(space: Space) -> String {
+    format!("{} of {} free", format_gib(space.free).trim_end_matches(" GiB"), format_gib(space.total))
 }
 
-fn gib(bytes: u64) -> String {
+fn format_gib(bytes: u64) -> String {
     format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
 }
 
 /// The bytes of all files below a folder; links are not followed.
-fn size(folder: &Path) -> u64 {
+fn folder_bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
-        Ok(found) if found.is_dir() => size(&entry.path()),
+        Ok(found) if found.is_dir() => folder_bytes(&entry.path()),
         Ok(found) => found.len(),
         Err(_) => 0,
     });
@@ -96,20 +100,20 @@ fn size(folder: &Path) -> u64 {
 }
 
 /// One encoder or dataset, and how it becomes complete.
-fn asset(
+fn show_asset(
     out: &mut dyn Write,
     kind: &str,
     name: &str,
     found: std::result::Result<(), AssetError>,
     places: &Places,
 ) -> Result<()> {
-    let Err(error) = found else { return line(out, kind, &format!("{name}: complete")) };
-    line(out, kind, &format!("{name}: {error}"))?;
-    if cached(name, places).is_some() { fix(out, &fetched(name, places)) } else { Ok(()) }
+    let Err(error) = found else { return print_line(out, kind, &format!("{name}: complete")) };
+    print_line(out, kind, &format!("{name}: {error}"))?;
+    if cached_folder(name, places).is_some() { print_fix(out, &fetch_hint(name, places)) } else { Ok(()) }
 }
 
 /// What the plan reads and no place has.
-fn inputs(out: &mut dyn Write, places: &Places) -> Result<()> {
+fn show_missing_inputs(out: &mut dyn Write, places: &Places) -> Result<()> {
     let Some(built_in) = BuiltIn::find(PLAN) else { return Ok(()) };
     let plan = Plan::parse(built_in.text, PLAN)?;
     let outside = |name: &String| !name.starts_with(embedded::PREFIX);
@@ -120,17 +124,17 @@ fn inputs(out: &mut dyn Write, places: &Places) -> Result<()> {
     let absent_datasets = datasets.filter(|name| places.dataset(name).is_err()).cloned();
     let absent: Vec<String> = absent_datasets.chain(absent_encoders).collect();
     if absent.is_empty() {
-        return line(out, "plan", &format!("{PLAN}: all that it reads is here"));
+        return print_line(out, "plan", &format!("{PLAN}: all that it reads is here"));
     }
     for name in &absent {
-        line(out, "plan", &format!("{PLAN} reads {name}, which is not here, or not complete"))?;
-        fix(out, &fetched(name, places))?;
+        print_line(out, "plan", &format!("{PLAN} reads {name}, which is not here, or not complete"))?;
+        print_fix(out, &fetch_hint(name, places))?;
     }
     Ok(())
 }
 
-/// Its folder in the cache, if that is the one that is read: folders that were given come first.
-fn cached(name: &str, places: &Places) -> Option<PathBuf> {
+/// Returns the input's folder in the cache, if that is the one that is read: folders that were given come first.
+fn cached_folder(name: &str, places: &Places) -> Option<PathBuf> {
     let cache = places.cache.as_deref()?;
     if [&places.data, &places.models].into_iter().flatten().any(|given| given.join(name).exists()) {
         return None;
@@ -141,15 +145,15 @@ fn cached(name: &str, places: &Places) -> Option<PathBuf> {
         .find(|folder| folder.is_dir())
 }
 
-/// The command that downloads it, or where this build, which cannot, looks for it. What is in the cache and not as it should
-/// be is not downloaded again while it is there.
-fn fetched(name: &str, places: &Places) -> String {
+/// Returns the command that downloads it, or the places in which a build that cannot download looks for it. What is
+/// in the cache and not as it should be is not downloaded again while it is there.
+fn fetch_hint(name: &str, places: &Places) -> String {
     let command = if cfg!(feature = "fetch") {
         format!("frostline fetch {name}")
     } else {
         "build with `--features fetch`, or give its folder with --models DIR or --data DIR".into()
     };
-    match cached(name, places) {
+    match cached_folder(name, places) {
         Some(folder) => format!("delete {}, then: {command}", folder.display()),
         None => command,
     }

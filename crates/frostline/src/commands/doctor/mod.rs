@@ -12,7 +12,7 @@ use frostline_kernels::backend::{self, BackendError};
 mod assets;
 
 use super::readable::Readable;
-use super::{Stop, named};
+use super::{Stop, choose_backend};
 
 /// Show what this machine has for Frostline and what is missing, and check that a device computes correctly.
 #[derive(Args)]
@@ -44,37 +44,37 @@ impl Doctor {
     /// If the backend cannot compute here, or computes something else than a processor.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let mut out = Readable(out);
-        machine(&mut out)?;
+        print_machine(&mut out)?;
         if self.conformance {
-            return conformance(&mut out, &named(Some(self.backend))?);
+            return print_conformance(&mut out, &choose_backend(Some(self.backend))?);
         }
-        backends(&mut out)?;
-        assets::show(&mut out, &Places::new(self.data, self.models).unpacked()?)
+        print_backends(&mut out)?;
+        assets::show_assets(&mut out, &Places::new(self.data, self.models).unpacked()?)
     }
 }
 
 /// A line: what, and what was found.
-fn line(out: &mut dyn Write, what: &str, found: &str) -> Result<()> {
+fn print_line(out: &mut dyn Write, what: &str, found: &str) -> Result<()> {
     Ok(writeln!(out, "{what:<12}{found}")?)
 }
 
 /// What to do about what the line above lacks.
-fn fix(out: &mut dyn Write, what: &str) -> Result<()> {
-    line(out, "", &format!("fix: {what}"))
+fn print_fix(out: &mut dyn Write, what: &str) -> Result<()> {
+    print_line(out, "", &format!("fix: {what}"))
 }
 
-fn machine(out: &mut dyn Write) -> Result<()> {
-    line(out, "frostline", &format!("{} (code {})", env!("CARGO_PKG_VERSION"), version::code()))?;
+fn print_machine(out: &mut dyn Write) -> Result<()> {
+    print_line(out, "frostline", &format!("{} (code {})", env!("CARGO_PKG_VERSION"), version::code()))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    line(out, "processor", &format!("{}, {cores} cores to use", version::processor()))?;
-    if let Some(memory) = frostline_sweep::system_memory::shown() {
-        line(out, "memory", &memory)?;
+    print_line(out, "processor", &format!("{}, {cores} cores to use", version::processor()))?;
+    if let Some(memory) = frostline_sweep::system_memory::describe_available() {
+        print_line(out, "memory", &memory)?;
     }
     Ok(())
 }
 
 /// Every backend there is, and what it would compute on.
-fn backends(out: &mut dyn Write) -> Result<()> {
+fn print_backends(out: &mut dyn Write) -> Result<()> {
     let best = backend::best();
     for name in ["flex", "amx", "ndarray", "cuda", "wgpu"] {
         let choice = if best == Some(name) { ", the choice of --backend auto" } else { "" };
@@ -82,11 +82,11 @@ fn backends(out: &mut dyn Write) -> Result<()> {
         for device in &devices {
             let backend::Found { asked, about, gpu } = device;
             let slow = if *gpu { "" } else { ", slower than flex" };
-            line(out, name, &format!("FROSTLINE_DEVICE={asked}: {about}{slow}{choice}"))?;
+            print_line(out, name, &format!("FROSTLINE_DEVICE={asked}: {about}{slow}{choice}"))?;
         }
         match version::isa(name) {
-            Ok(isa) if devices.is_empty() => line(out, name, &format!("{isa}{choice}"))?,
-            Err(error) if devices.is_empty() => lacking(out, name, &error)?,
+            Ok(isa) if devices.is_empty() => print_line(out, name, &format!("{isa}{choice}"))?,
+            Err(error) if devices.is_empty() => print_lacking(out, name, &error)?,
             _ => {}
         }
     }
@@ -94,11 +94,11 @@ fn backends(out: &mut dyn Write) -> Result<()> {
 }
 
 /// Why a backend cannot be used, and what changes that.
-fn lacking(out: &mut dyn Write, name: &str, error: &anyhow::Error) -> Result<()> {
+fn print_lacking(out: &mut dyn Write, name: &str, error: &anyhow::Error) -> Result<()> {
     match error.downcast_ref() {
         Some(BackendError::NotBuilt(_)) => {
-            line(out, name, "not in this build")?;
-            fix(
+            print_line(out, name, "not in this build")?;
+            print_fix(
                 out,
                 &format!(
                     "cargo install --path crates/frostline --locked --features {}, in a checkout",
@@ -107,23 +107,23 @@ fn lacking(out: &mut dyn Write, name: &str, error: &anyhow::Error) -> Result<()>
             )
         }
         Some(BackendError::InstructionSet(_)) => {
-            line(out, name, &format!("not usable: {error:#}"))?;
-            fix(out, "unset FROSTLINE_ISA")
+            print_line(out, name, &format!("not usable: {error:#}"))?;
+            print_fix(out, "unset FROSTLINE_ISA")
         }
         Some(BackendError::NoSuchDevice { .. } | BackendError::Asked(_)) => {
-            line(out, name, &format!("not usable: {error:#}"))?;
-            fix(out, "unset FROSTLINE_DEVICE")
+            print_line(out, name, &format!("not usable: {error:#}"))?;
+            print_fix(out, "unset FROSTLINE_DEVICE")
         }
-        _ => line(out, name, &format!("not usable: {error:#}")),
+        _ => print_line(out, name, &format!("not usable: {error:#}")),
     }
 }
 
 /// The table of deviations.
 #[cfg(feature = "flex")]
-fn conformance(out: &mut dyn Write, backend: &str) -> Result<()> {
+fn print_conformance(out: &mut dyn Write, backend: &str) -> Result<()> {
     let made_by = version::made_by(backend)?;
-    line(out, "backend", &format!("{backend}, {} on {}", made_by.isa, made_by.device))?;
-    line(out, "against", &format!("stock burn and the backend flex, {}", version::isa("flex")?))?;
+    print_line(out, "backend", &format!("{backend}, {} on {}", made_by.isa, made_by.device))?;
+    print_line(out, "against", &format!("stock burn and the backend flex, {}", version::isa("flex")?))?;
     let all = frostline_cell::conformance::compare(backend)?;
     writeln!(out, "\n{:<46}{:>12}{:>10}", "compared", "deviation", "limit")?;
     for one in &all {

@@ -9,9 +9,9 @@ use frostline_conllu::{Checks, Column, Upos, Writer, read_strict, with_annotatio
 use crate::commands::Stop;
 use frostline_tagger::{Answer, NO_TAG, Tagger};
 
-/// Where labels are written.
+/// The column or field into which labels are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum TagTarget {
     /// A whole column.
     Whole(Column),
     /// One feature of FEATS.
@@ -23,7 +23,7 @@ pub(super) enum Target {
 /// The label of a word without the feature, as in training.
 const NO_FEATURE: &str = "none";
 
-impl FromStr for Target {
+impl FromStr for TagTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -39,7 +39,7 @@ impl FromStr for Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for TagTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Whole(column) => f.write_str(&column.name().to_lowercase()),
@@ -53,24 +53,28 @@ impl fmt::Display for Target {
 ///
 /// # Errors
 /// If there is no default target, or a label cannot be written to the target.
-pub(super) fn choose(asked: Option<&Target>, task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
+pub(super) fn choose_target(
+    asked: Option<&TagTarget>,
+    task: Option<&str>,
+    tagger: &Tagger,
+) -> Result<TagTarget, Stop> {
     let target = match asked {
         Some(asked) => asked.clone(),
-        None => trained(task, tagger)?,
+        None => target_of_training(task, tagger)?,
     };
-    match target.misfit(tagger.labels()) {
+    match target.unwritable_label(tagger.labels()) {
         Some(reason) => Err(Stop::Arguments(format!("{}: {reason}", tagger.place().display()))),
         None => Ok(target),
     }
 }
 
 /// The target from which training read its labels.
-fn trained(task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
+fn target_of_training(task: Option<&str>, tagger: &Tagger) -> Result<TagTarget, Stop> {
     let place = tagger.place().display();
     let Some(saved) = tagger.saved() else {
         let labels = tagger.labels();
         if labels.iter().all(|label| Upos::from_str(label).is_ok()) {
-            return Ok(Target::Whole(Column::Upos));
+            return Ok(TagTarget::Whole(Column::Upos));
         }
         let some: Vec<&str> = labels.iter().take(3).map(String::as_str).collect();
         let more = match labels.len().saturating_sub(3) {
@@ -101,10 +105,10 @@ fn trained(task: Option<&str>, tagger: &Tagger) -> Result<Target, Stop> {
     }
 }
 
-impl Target {
+impl TagTarget {
     /// Why a label cannot be written to this target, if there is such a label.
-    fn misfit(&self, labels: &[String]) -> Option<String> {
-        if let Some((label, fault)) = labels.iter().find_map(|label| Some((label, self.fault(label)?))) {
+    fn unwritable_label(&self, labels: &[String]) -> Option<String> {
+        if let Some((label, fault)) = labels.iter().find_map(|label| Some((label, self.row_fault(label)?))) {
             return Some(format!(
                 "its label {label:?} cannot be written to {self} ({fault}); rename it in the model's config.json"
             ));
@@ -113,7 +117,7 @@ impl Target {
             return None;
         }
         let label = labels.iter().find(|label| label.contains('|'))?;
-        let column = self.columns(false)[0];
+        let column = self.edited_columns(false)[0];
         Some(format!(
             "its label `{label}` would be several items of {column}, which `|` separates, so it cannot be written to \
              {self}; use --column xpos or --output tsv"
@@ -121,11 +125,11 @@ impl Target {
     }
 
     /// What `frostline conllu check` would find in a row with a label, if anything.
-    fn fault(&self, label: &str) -> Option<String> {
+    fn row_fault(&self, label: &str) -> Option<String> {
         let answer = Answer { tag: label, probability: 0.0 };
         let mut row = ["1", "word", "_", "_", "_", "_", "_", "_", "_", "_"];
         // Without a probability, the label is at the end of MISC.
-        let edits = self.edits(["_", "_"], &answer, false);
+        let edits = self.row_edits(["_", "_"], &answer, false);
         for (column, value) in &edits {
             row[*column as usize] = value;
         }
@@ -138,7 +142,7 @@ impl Target {
     }
 
     /// The columns that change and their new values, given a word's FEATS and MISC.
-    pub(super) fn edits(
+    pub(super) fn row_edits(
         &self,
         [feats, misc]: [&str; 2],
         answer: &Answer<'_>,
@@ -159,14 +163,14 @@ impl Target {
         if probability && tag.is_some() {
             let misc = misc_now.as_deref().unwrap_or(misc);
             let value = format!("{:.4}", answer.probability);
-            misc_now = Some(with_annotation(misc, &self.probability(), &value));
+            misc_now = Some(with_annotation(misc, &self.probability_key(), &value));
         }
         edits.extend(misc_now.map(|misc| (Column::Misc, misc)));
         edits
     }
 
-    /// The columns that [`Self::edits`] may change.
-    pub(super) fn columns(&self, probability: bool) -> Vec<Column> {
+    /// The columns that [`Self::row_edits`] may change.
+    pub(super) fn edited_columns(&self, probability: bool) -> Vec<Column> {
         let mut columns = vec![match self {
             Self::Whole(column) => *column,
             Self::Feature(_) => Column::Feats,
@@ -179,7 +183,7 @@ impl Target {
     }
 
     /// The key of the probability in MISC.
-    fn probability(&self) -> String {
+    fn probability_key(&self) -> String {
         match self {
             Self::Whole(column) => {
                 let name = column.name();
@@ -197,10 +201,10 @@ mod tests {
     #[test]
     fn labels_are_written_to_their_target() {
         let edits = |target: &str, tag, [feats, misc]: [&str; 2]| {
-            let target: Target = target.parse().unwrap();
+            let target: TagTarget = target.parse().unwrap();
             let answer = Answer { tag, probability: 0.98769 };
-            let edits = target.edits([feats, misc], &answer, true);
-            assert!(edits.iter().all(|(column, _)| target.columns(true).contains(column)));
+            let edits = target.row_edits([feats, misc], &answer, true);
+            assert!(edits.iter().all(|(column, _)| target.edited_columns(true).contains(column)));
             edits.iter().map(|(column, value)| format!("{column}={value}")).collect::<Vec<_>>().join(" ")
         };
         let odd = ["Case=Nom", "SpaceAfter=No"];
@@ -214,15 +218,15 @@ mod tests {
         assert_eq!(edits("misc.NER", "B-LOC", ["_", "_"]), "MISC=NER=B-LOC|NERProb=0.9877");
         assert_eq!(edits("misc.NER", NO_TAG, ["_", "_"]), "");
         for bad in ["", "UPOS", "feats", "feats.", "misc.a=b", "lemma", "misc.a|b"] {
-            assert!(Target::from_str(bad).is_err(), "{bad}");
+            assert!(TagTarget::from_str(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn a_label_that_cannot_be_written_is_reported() {
         let misfit = |target: &str, label: &str| {
-            let target: Target = target.parse().unwrap();
-            target.misfit(&["NOUN".into(), label.into()])
+            let target: TagTarget = target.parse().unwrap();
+            target.unwritable_label(&["NOUN".into(), label.into()])
         };
         for target in ["feats.Tag", "misc.Tag"] {
             let reason = misfit(target, "NN|UTR|SIN").unwrap();
@@ -236,7 +240,7 @@ mod tests {
             }
             assert_eq!(misfit(target, "N N").is_some(), target != "misc.Tag");
             assert_eq!(misfit(target, "B-LOC"), None);
-            assert_eq!(target.parse::<Target>().unwrap().to_string(), target);
+            assert_eq!(target.parse::<TagTarget>().unwrap().to_string(), target);
         }
         assert_eq!(misfit("xpos", "NN|UTR|SIN"), None);
     }

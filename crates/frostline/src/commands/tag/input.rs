@@ -14,9 +14,9 @@ use frostline_conllu::{
 use frostline_sweep::note;
 use frostline_tagger::Part;
 
-use super::Format;
+use super::TagFormat;
 use super::unspaced::Unspaced;
-use crate::commands::{Stop, open, unreadable};
+use crate::commands::{Stop, open_input, read_error};
 
 /// The most words in a batch; a longer sentence is a batch by itself.
 const BATCH_WORDS: usize = 8192;
@@ -25,27 +25,27 @@ const BATCH_WORDS: usize = 8192;
 const CHUNK: usize = 1 << 18;
 
 /// A sentence of the input, or of text a part of a long one.
-pub(super) enum Item {
+pub(super) enum InputItem {
     Treebank(OwnedSentence),
     Text(TextPart),
 }
 
-/// A borrowed [`Item`].
-pub(super) enum View<'a> {
+/// A borrowed [`InputItem`].
+pub(super) enum ItemView<'a> {
     Treebank(Sentence<'a>),
     Text(&'a TextPart),
 }
 
-impl Item {
-    pub(super) fn view(&self) -> View<'_> {
+impl InputItem {
+    pub(super) fn item_view(&self) -> ItemView<'_> {
         match self {
-            Self::Treebank(sentence) => View::Treebank(sentence.view()),
-            Self::Text(sentence) => View::Text(sentence),
+            Self::Treebank(sentence) => ItemView::Treebank(sentence.view()),
+            Self::Text(sentence) => ItemView::Text(sentence),
         }
     }
 
     /// The number of words.
-    fn words(&self) -> usize {
+    fn word_count(&self) -> usize {
         match self {
             Self::Treebank(sentence) => sentence.view().words().count(),
             Self::Text(part) => part.words().len(),
@@ -53,9 +53,9 @@ impl Item {
     }
 }
 
-impl<'a> View<'a> {
+impl<'a> ItemView<'a> {
     /// The words to tag, with their context.
-    pub(super) fn part(&self) -> Part<'a> {
+    pub(super) fn tagged_part(&self) -> Part<'a> {
         match self {
             Self::Treebank(sentence) => {
                 let words: Vec<&str> = sentence.words().map(TokenRow::form).collect();
@@ -75,22 +75,22 @@ impl<'a> View<'a> {
 }
 
 /// An opened input.
-pub(super) struct Input {
+pub(super) struct TagInput {
     path: PathBuf,
     /// Whether the current batch has sentences; then reading must not wait for more.
     in_hand: Rc<Cell<bool>>,
-    source: Source,
+    source: InputSource,
     /// The error that stopped the reading, kept until the sentences before it are tagged.
     stopped: Option<anyhow::Error>,
 }
 
-enum Source {
+enum InputSource {
     Treebank { reader: Box<Reader<NonWaiting>>, faults: u64, first: Option<Fault> },
-    Text(Lines),
+    Text(InputLines),
 }
 
 /// Lines of text.
-struct Lines {
+struct InputLines {
     input: NonWaiting,
     split: TextSplit,
     /// The part of an incomplete line that was read so far.
@@ -104,18 +104,20 @@ struct Lines {
     format_unknown: bool,
 }
 
-impl Input {
+impl TagInput {
     /// Opens a file. Without `format`, the file's name decides; CoNLL-U that is then read as text is an error.
-    pub(super) fn open(path: &Path, format: Option<Format>, split: TextSplit) -> Result<Self> {
+    pub(super) fn open_file(path: &Path, format: Option<TagFormat>, split: TextSplit) -> Result<Self> {
         let in_hand = Rc::new(Cell::new(false));
-        let input =
-            NonWaiting { input: BufReader::with_capacity(CHUNK, open(path)?), in_hand: in_hand.clone() };
-        let source = match format.unwrap_or_else(|| Format::of(path)) {
-            Format::Conllu => {
+        let input = NonWaiting {
+            input: BufReader::with_capacity(CHUNK, open_input(path)?),
+            in_hand: in_hand.clone(),
+        };
+        let source = match format.unwrap_or_else(|| TagFormat::from_file_name(path)) {
+            TagFormat::Conllu => {
                 let reader = Box::new(Reader::new(input, Checks::default()));
-                Source::Treebank { reader, faults: 0, first: None }
+                InputSource::Treebank { reader, faults: 0, first: None }
             }
-            Format::Text => Source::Text(Lines {
+            TagFormat::Text => InputSource::Text(InputLines {
                 input,
                 split,
                 begun: Vec::new(),
@@ -130,21 +132,21 @@ impl Input {
 
     /// The next batch: all sentences that can be read without waiting, up to the limit. Empty at the end of the
     /// input.
-    pub(super) fn batch(&mut self) -> Result<Vec<Item>> {
+    pub(super) fn next_batch(&mut self) -> Result<Vec<InputItem>> {
         let (mut items, mut size) = (Vec::new(), 0);
         self.in_hand.set(false);
         while size < BATCH_WORDS && self.stopped.is_none() {
             match self.next() {
                 Ok(Some(item)) => {
                     // One is added, since a sentence without words takes memory too.
-                    size += 1 + item.words();
+                    size += 1 + item.word_count();
                     items.push(item);
                     self.in_hand.set(true);
                 }
                 Ok(None) => break,
                 Err(Halt::Wait) if self.in_hand.get() => break,
-                Err(Halt::Wait) => self.stopped = Some(self.unreadable(&ErrorKind::WouldBlock.into())),
-                Err(Halt::Io(error)) => self.stopped = Some(self.unreadable(&error)),
+                Err(Halt::Wait) => self.stopped = Some(self.read_error(&ErrorKind::WouldBlock.into())),
+                Err(Halt::Io(error)) => self.stopped = Some(self.read_error(&error)),
                 Err(Halt::Stop(stop)) => self.stopped = Some(stop.into()),
             }
         }
@@ -154,34 +156,36 @@ impl Input {
         }
     }
 
-    fn next(&mut self) -> Result<Option<Item>, Halt> {
+    fn next(&mut self) -> Result<Option<InputItem>, Halt> {
         match &mut self.source {
-            Source::Treebank { reader, faults, first } => treebank(reader, &self.path, faults, first),
-            Source::Text(lines) => lines.next(&self.path),
+            InputSource::Treebank { reader, faults, first } => {
+                next_sentence(reader, &self.path, faults, first)
+            }
+            InputSource::Text(lines) => lines.next(&self.path),
         }
     }
 
-    fn unreadable(&self, error: &io::Error) -> anyhow::Error {
-        unreadable(&self.path, error)
+    fn read_error(&self, error: &io::Error) -> anyhow::Error {
+        read_error(&self.path, error)
     }
 
     /// The location of a sentence, as `file:line`.
-    pub(super) fn place(&self, item: &Item) -> String {
+    pub(super) fn sentence_location(&self, item: &InputItem) -> String {
         let name = self.path.display();
         match item {
-            Item::Treebank(sentence) => format!("{name}:{}", sentence.view().line()),
-            Item::Text(part) => format!("{name}:{}", part.line()),
+            InputItem::Treebank(sentence) => format!("{name}:{}", sentence.view().line()),
+            InputItem::Text(part) => format!("{name}:{}", part.line()),
         }
     }
 
     /// Prints the number of faults that were left in the output, and the first of them.
     pub(super) fn print_faults(&self) {
-        let Source::Treebank { faults, first: Some(first), .. } = &self.source else { return };
+        let InputSource::Treebank { faults, first: Some(first), .. } = &self.source else { return };
         let name = self.path.display().to_string();
         note!(
             "{}\n{name}: {} left as they were; `frostline conllu check` lists them",
             first.at(&name),
-            frostline_sweep::units::counted(*faults as usize, "fault")
+            frostline_sweep::units::count_noun(*faults as usize, "fault")
         );
     }
 }
@@ -201,12 +205,12 @@ impl From<io::Error> for Halt {
 }
 
 /// The next sentence of a treebank. A fault that makes its words uncertain stops the reading.
-fn treebank(
+fn next_sentence(
     reader: &mut Reader<NonWaiting>,
     path: &Path,
     faults: &mut u64,
     first: &mut Option<Fault>,
-) -> Result<Option<Item>, Halt> {
+) -> Result<Option<InputItem>, Halt> {
     let Some(sentence) = reader.next_sentence()? else { return Ok(None) };
     let grave = |fault: &&Fault| {
         matches!(
@@ -229,15 +233,15 @@ fn treebank(
     if first.is_none() {
         *first = sentence.faults().first().cloned();
     }
-    Ok(Some(Item::Treebank(sentence.detach())))
+    Ok(Some(InputItem::Treebank(sentence.detach())))
 }
 
-impl Lines {
-    fn next(&mut self, path: &Path) -> Result<Option<Item>, Halt> {
+impl InputLines {
+    fn next(&mut self, path: &Path) -> Result<Option<InputItem>, Halt> {
         loop {
             if let Some(part) = self.line.as_mut().and_then(Iterator::next) {
                 self.unspaced.warn_once(path, &part);
-                return Ok(Some(Item::Text(part)));
+                return Ok(Some(InputItem::Text(part)));
             }
             self.line = None;
             // What was read before a wait stays in `begun`.
@@ -338,17 +342,17 @@ mod tests {
     };
 
     /// The sizes of all batches of a file, in sentences and words, and how the reading ended.
-    fn batches(name: &str, text: &[u8], format: Option<Format>) -> (Vec<[usize; 2]>, Result<()>) {
+    fn batch_sizes(name: &str, text: &[u8], format: Option<TagFormat>) -> (Vec<[usize; 2]>, Result<()>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
-        let mut input = Input::open(&path, format, SPLIT).unwrap();
+        let mut input = TagInput::open_file(&path, format, SPLIT).unwrap();
         let mut sizes = Vec::new();
         loop {
-            match input.batch() {
+            match input.next_batch() {
                 Err(error) => return (sizes, Err(error)),
                 Ok(items) if items.is_empty() => return (sizes, Ok(())),
-                Ok(items) => sizes.push([items.len(), items.iter().map(Item::words).sum()]),
+                Ok(items) => sizes.push([items.len(), items.iter().map(InputItem::word_count).sum()]),
             }
         }
     }
@@ -363,7 +367,7 @@ mod tests {
             ("comments.conllu", "# a\n\n".repeat(100_000), [100_000, 0]),
         ];
         for (name, text, [sentences, words]) in cases {
-            let (sizes, end) = batches(name, text.as_bytes(), None);
+            let (sizes, end) = batch_sizes(name, text.as_bytes(), None);
             end.unwrap();
             assert!(sizes.iter().all(|[sentences, words]| sentences + words <= BATCH_WORDS + 51), "{name}");
             let sum = sizes.iter().fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
@@ -373,7 +377,7 @@ mod tests {
 
     #[test]
     fn sentences_before_a_fault_are_returned() {
-        let (sizes, end) = batches("a.txt", b"Ice melts.\nSnow falls.\n\xff\nRain.\n", None);
+        let (sizes, end) = batch_sizes("a.txt", b"Ice melts.\nSnow falls.\n\xff\nRain.\n", None);
         assert_eq!(sizes, [[2, 6]]);
         assert!(
             end.unwrap_err()
@@ -387,18 +391,18 @@ mod tests {
         let row = "1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n";
         let treebank = format!("\u{feff}# sent_id = 1\n \r\n# text = ice\n{row}\n");
         for name in ["a.txt", "a.tsv", "conllu"] {
-            let (sizes, end) = batches(name, treebank.as_bytes(), None);
+            let (sizes, end) = batch_sizes(name, treebank.as_bytes(), None);
             let error = end.unwrap_err();
             assert!(sizes.is_empty() && Stop::exit_code(&error) == 2, "{sizes:?}, {error}");
             assert!(error.to_string().contains("--format conllu"), "{error}");
         }
         // Declared as text, starting as text, or with the file name of a treebank.
         for (name, text, format) in [
-            ("a.txt", treebank, Some(Format::Text)),
+            ("a.txt", treebank, Some(TagFormat::Text)),
             ("a.txt", format!("# a\nice\tmelts\n{row}"), None),
             ("A.CONLLU", format!("{row}\n"), None),
         ] {
-            let (sizes, end) = batches(name, text.as_bytes(), format);
+            let (sizes, end) = batch_sizes(name, text.as_bytes(), format);
             assert!(end.is_ok() && sizes.len() == 1, "{name}: {sizes:?}, {end:?}");
         }
         // Comments alone do not decide.

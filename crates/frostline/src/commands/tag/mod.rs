@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use self::column::Target;
-use self::input::{Input, Item, View};
-use self::output::{Output, Style};
-use super::{Compute, Stop, named};
+use self::column::TagTarget;
+use self::input::{InputItem, ItemView, TagInput};
+use self::output::{TagOutput, TagStyle};
+use super::{Compute, Stop, choose_backend};
 use frostline_conllu::{SentenceSplit, TextSplit, WordSplit};
 use frostline_tagger::{Answer, ModelMismatch, Options, PART_WORDS, Part, SentenceError, Tagger};
 
@@ -40,11 +40,11 @@ pub struct Tag {
     input: PathBuf,
     /// The format of the input [default: conllu for *.conllu and *.conll, else text]
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<TagFormat>,
     /// The format of the output: CoNLL-U, or lines of a word and its tag with a blank line after each
     /// sentence.
     #[arg(long, value_enum, default_value_t = Output::Conllu)]
-    output: Output,
+    output: TagOutput,
     /// Also write the tag's probability, as `UposProb=0.9812` in MISC or as a third column.
     #[arg(long)]
     probabilities: bool,
@@ -54,16 +54,16 @@ pub struct Tag {
     /// The column of CoNLL-U for the labels: upos, xpos, deprel, feats.NAME or misc.KEY. By default the
     /// column that training read.
     #[arg(long, value_name = "COLUMN")]
-    column: Option<Target>,
+    column: Option<TagTarget>,
     /// How a line of text is split into sentences [default: unicode]
     #[arg(long, value_enum)]
-    sentences: Option<Sentences>,
+    sentences: Option<InputSentences>,
     /// How a sentence of text is split into words [default: unicode]
     #[arg(long, value_enum)]
-    words: Option<Words>,
+    words: Option<InputWords>,
     /// Lowercase every word first. By default as in training; off for a model that Frostline did not save.
     #[arg(long, value_enum)]
-    lowercase: Option<Switch>,
+    lowercase: Option<TagSwitch>,
     /// The most positions at a time; longer sentences are read in overlapping windows. By default as in
     /// training; the encoder's maximum for a model that Frostline did not save.
     #[arg(long, value_name = "N")]
@@ -80,7 +80,7 @@ pub struct Tag {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum TagFormat {
     /// Sentences or paragraphs, one per line
     Text,
     /// CoNLL-U, the format of treebanks
@@ -88,7 +88,7 @@ enum Format {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Sentences {
+enum InputSentences {
     /// Split by the rules of Unicode
     Unicode,
     /// Each line is a sentence
@@ -96,7 +96,7 @@ enum Sentences {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Words {
+enum InputWords {
     /// Split by the rules of Unicode
     Unicode,
     /// Split at white space
@@ -104,14 +104,14 @@ enum Words {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Switch {
+enum TagSwitch {
     On,
     Off,
 }
 
-impl Format {
+impl TagFormat {
     /// The format that a file's name suggests.
-    fn of(path: &Path) -> Self {
+    fn from_file_name(path: &Path) -> Self {
         let named = |it: &OsStr| it.eq_ignore_ascii_case("conllu") || it.eq_ignore_ascii_case("conll");
         if path.extension().is_some_and(named) { Self::Conllu } else { Self::Text }
     }
@@ -124,32 +124,36 @@ impl Tag {
     /// If the model or the input cannot be read, the options do not fit the model, or a line of the input is
     /// invalid. The sentences before that line are written.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
-        self.check()?;
-        let tagger = Tagger::open(&self.run, &self.options()?).map_err(with_exit_code)?;
-        let style = Style {
+        self.check_options()?;
+        let tagger = Tagger::open(&self.run, &self.tag_options()?).map_err(with_exit_code)?;
+        let style = TagStyle {
             column: match self.output {
-                Output::Conllu => Some(column::choose(self.column.as_ref(), self.task.as_deref(), &tagger)?),
-                Output::Tsv => None,
+                TagOutput::Conllu => {
+                    Some(column::choose_target(self.column.as_ref(), self.task.as_deref(), &tagger)?)
+                }
+                TagOutput::Tsv => None,
             },
             probabilities: self.probabilities,
         };
-        let mut input = Input::open(&self.input, self.format, self.split(tagger.context()))?;
+        let mut input = TagInput::open_file(&self.input, self.format, self.text_split(tagger.context()))?;
         let mut is_empty = true;
         loop {
-            let items = input.batch()?;
+            let items = input.next_batch()?;
             if items.is_empty() {
                 break;
             }
             is_empty = false;
-            let views: Vec<_> = items.iter().map(Item::view).collect();
-            let parts: Vec<Part<'_>> = views.iter().map(View::part).collect();
+            let views: Vec<_> = items.iter().map(InputItem::item_view).collect();
+            let parts: Vec<Part<'_>> = views.iter().map(ItemView::tagged_part).collect();
             let (answers, failed) = tag_until_error(&tagger, &parts)?;
             for (view, answers) in views.iter().zip(&answers) {
-                style.write(out, view, answers)?;
+                style.write_item(out, view, answers)?;
             }
             out.flush()?;
             if let Some(SentenceError { sentence, source }) = failed {
-                return Err(Stop::Input(format!("{}: {source}", input.place(&items[sentence]))).into());
+                return Err(
+                    Stop::Input(format!("{}: {source}", input.sentence_location(&items[sentence]))).into()
+                );
             }
         }
         input.print_faults();
@@ -164,14 +168,14 @@ impl Tag {
     }
 
     /// Rejects options that would have no effect.
-    fn check(&self) -> Result<(), Stop> {
-        if let (Some(column), Output::Tsv) = (&self.column, self.output) {
+    fn check_options(&self) -> Result<(), Stop> {
+        if let (Some(column), TagOutput::Tsv) = (&self.column, self.output) {
             return Err(Stop::Arguments(format!(
                 "--column {column} says which column of CoNLL-U is filled, but --output tsv writes none; \
                  omit one of them"
             )));
         }
-        if self.format.unwrap_or_else(|| Format::of(&self.input)) == Format::Text {
+        if self.format.unwrap_or_else(|| TagFormat::from_file_name(&self.input)) == TagFormat::Text {
             return Ok(());
         }
         let asked = [("--sentences", self.sentences.is_some()), ("--words", self.words.is_some())];
@@ -188,25 +192,25 @@ impl Tag {
     }
 
     /// How text is split, for a tagger that needs so many words of context.
-    fn split(&self, context: usize) -> TextSplit {
+    fn text_split(&self, context: usize) -> TextSplit {
         let sentences = match self.sentences {
-            Some(Sentences::Lines) => SentenceSplit::Lines,
-            Some(Sentences::Unicode) | None => SentenceSplit::Unicode,
+            Some(InputSentences::Lines) => SentenceSplit::Lines,
+            Some(InputSentences::Unicode) | None => SentenceSplit::Unicode,
         };
         let words = match self.words {
-            Some(Words::Spaces) => WordSplit::Spaces,
-            Some(Words::Unicode) | None => WordSplit::Unicode,
+            Some(InputWords::Spaces) => WordSplit::Spaces,
+            Some(InputWords::Unicode) | None => WordSplit::Unicode,
         };
         TextSplit { sentences, words, part: PART_WORDS, context }
     }
 
-    fn options(&self) -> Result<Options> {
+    fn tag_options(&self) -> Result<Options> {
         Ok(Options {
             task: self.task.clone(),
-            lowercase: self.lowercase.map(|switch| switch == Switch::On),
+            lowercase: self.lowercase.map(|switch| switch == TagSwitch::On),
             max_length: self.max_length,
             precision: self.precision.map(Into::into),
-            backend: Some(named(self.backend.clone())?),
+            backend: Some(choose_backend(self.backend.clone())?),
             threads: self.threads,
         })
     }

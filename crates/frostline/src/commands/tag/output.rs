@@ -6,13 +6,13 @@ use anyhow::Result;
 use clap::ValueEnum;
 use frostline_conllu::{Column, Writer};
 
-use super::column::Target;
-use super::input::View;
+use super::column::TagTarget;
+use super::input::ItemView;
 use frostline_tagger::{Answer, Part};
 
 /// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Output {
+pub(super) enum TagOutput {
     /// CoNLL-U, the format of treebanks
     Conllu,
     /// One line per word: the word, a tab, its tag
@@ -20,26 +20,31 @@ pub(super) enum Output {
 }
 
 /// How tagged sentences are written.
-pub(super) struct Style {
-    /// Where labels are written in CoNLL-U; `None` for lines.
-    pub column: Option<Target>,
+pub(super) struct TagStyle {
+    /// The place of labels in CoNLL-U; `None` for lines.
+    pub column: Option<TagTarget>,
     /// Whether probabilities are written too.
     pub probabilities: bool,
 }
 
-impl Style {
+impl TagStyle {
     /// Writes one sentence or a part of one, with one answer per own word.
-    pub(super) fn write(&self, out: &mut dyn Write, view: &View<'_>, answers: &[Answer<'_>]) -> Result<()> {
+    pub(super) fn write_item(
+        &self,
+        out: &mut dyn Write,
+        view: &ItemView<'_>,
+        answers: &[Answer<'_>],
+    ) -> Result<()> {
         match (&self.column, view) {
             (None, _) => {
-                let Part { words, own } = view.part();
-                self.lines(out, &words[own], answers, view.is_last())
+                let Part { words, own } = view.tagged_part();
+                self.write_lines(out, &words[own], answers, view.is_last())
             }
-            (Some(target), View::Treebank(sentence)) => {
-                let columns = target.columns(self.probabilities);
+            (Some(target), ItemView::Treebank(sentence)) => {
+                let columns = target.edited_columns(self.probabilities);
                 let mut values: Vec<Vec<String>> = vec![Vec::new(); columns.len()];
                 for (row, answer) in sentence.words().zip(answers) {
-                    let edits = target.edits([row.feats(), row.misc()], answer, self.probabilities);
+                    let edits = target.row_edits([row.feats(), row.misc()], answer, self.probabilities);
                     for (column, values) in columns.iter().zip(&mut values) {
                         let edited = edits.iter().find(|(edited, _)| edited == column);
                         let old = || row.get(*column).unwrap_or("_").to_owned();
@@ -50,15 +55,15 @@ impl Style {
                     columns.into_iter().zip(values.iter().map(Vec::as_slice)).collect();
                 Ok(Writer::new(out).replaced(sentence, &changes)?)
             }
-            (Some(target), View::Text(part)) => {
+            (Some(target), ItemView::Text(part)) => {
                 let edits =
-                    |at: usize, misc: &str| target.edits(["_", misc], &answers[at], self.probabilities);
+                    |at: usize, misc: &str| target.row_edits(["_", misc], &answers[at], self.probabilities);
                 Ok(part.write(out, edits)?)
             }
         }
     }
 
-    fn lines(
+    fn write_lines(
         &self,
         out: &mut dyn Write,
         words: &[&str],

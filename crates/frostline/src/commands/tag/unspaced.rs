@@ -48,12 +48,12 @@ impl Unspaced {
         }
         if let Some(script) = unspaced_script(part.words()) {
             self.is_settled = true;
-            note!("{}:{}: {}", path.display(), part.line(), warning(script));
+            note!("{}:{}: {}", path.display(), part.line(), unspaced_warning(script));
         }
     }
 }
 
-fn warning(script: &str) -> String {
+fn unspaced_warning(script: &str) -> String {
     format!(
         "{script} is written without spaces between words, so the rules of Unicode cut it into characters or \
          syllables, and tags of these mean little; segment the text with a tool for the language first, and give \
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    fn found(line: &str) -> Option<&'static str> {
+    fn find_script(line: &str) -> Option<&'static str> {
         let (sentences, words) = (SentenceSplit::Lines, WordSplit::Unicode);
         let split = TextSplit { sentences, words, part: 100, context: 0 };
         unspaced_script(TextLine::new(line.to_owned(), 1, split).next().expect("a sentence").words())
@@ -102,13 +102,13 @@ mod tests {
             ("हिन्दी में रिक्त स्थान होते हैं।", None),
             ("!", None),
         ] {
-            assert_eq!(found(line), script, "{line}");
+            assert_eq!(find_script(line), script, "{line}");
         }
     }
 
     #[test]
     fn the_warning_names_the_remedies() {
-        let warning = warning("Thai");
+        let warning = unspaced_warning("Thai");
         assert!(warning.contains("--format conllu") && warning.contains("--words spaces"), "{warning}");
     }
 }

@@ -1,19 +1,20 @@
-//! What a display says of a cell once it is loaded and once it is done: what learns, and how fast it was.
+//! Describes a cell for the display: which parameters learn once it is loaded, and how fast it was once it is done.
 
 use frostline_record::{Loaded, Record, StageParameters};
 
-use crate::units::{counted, grouped};
+use crate::units::{count_noun, group_thousands};
 
 /// The most names of newly initialised parameters that are printed.
 const MOST_NAMES: usize = 8;
 
-/// What each stage trains and freezes, and which parameters no file of the encoder has.
-pub(crate) fn parameters(loaded: &Loaded) -> String {
+/// Describes what each stage trains and freezes, and which parameters no file of the encoder contains.
+pub(crate) fn describe_parameters(loaded: &Loaded) -> String {
     let total = loaded.accounts.total;
     let several = loaded.stages.len() > 1;
     let of_stage = |stage: &StageParameters| {
         let name = if several { format!("{}: ", stage.name) } else { String::new() };
-        let (trainable, frozen) = (grouped(stage.trainable), grouped(total.saturating_sub(stage.trainable)));
+        let (trainable, frozen) =
+            (group_thousands(stage.trainable), group_thousands(total.saturating_sub(stage.trainable)));
         format!("{name}{trainable} trainable | {frozen} frozen")
     };
     let stages: Vec<String> = loaded.stages.iter().map(of_stage).collect();
@@ -23,7 +24,7 @@ pub(crate) fn parameters(loaded: &Loaded) -> String {
         text += &format!(
             "new       newly initialised, not from the encoder's files: {} and {}\n",
             names[..MOST_NAMES].join(", "),
-            counted(more, "other tensor")
+            count_noun(more, "other tensor")
         );
     } else if !names.is_empty() {
         text += &format!("new       newly initialised, not from the encoder's files: {}\n", names.join(", "));
@@ -31,9 +32,9 @@ pub(crate) fn parameters(loaded: &Loaded) -> String {
     text
 }
 
-/// How fast a cell trained, and all operations of its matrix products; of a cell with several stages, whose steps differ, only
-/// the former.
-pub(crate) fn throughput(record: &Record) -> Option<String> {
+/// Describes how fast a cell trained, and all operations of its matrix products; of a cell with several stages, whose
+/// steps differ, only the former.
+pub(crate) fn describe_throughput(record: &Record) -> Option<String> {
     let (result, timing) = record.result.as_ref().zip(record.timing.as_ref())?;
     let mut text = format!("{:.1} sentences/s, {:.2} steps/s", timing.samples_per_s, timing.steps_per_s);
     if result.stages.len() == 1 {
@@ -52,7 +53,7 @@ mod tests {
 
     use super::*;
 
-    fn loaded(stages: &[(&str, u64)], initialised: usize) -> Loaded {
+    fn loaded_event(stages: &[(&str, u64)], initialised: usize) -> Loaded {
         let stage = |&(name, trainable): &(&str, u64)| StageParameters { name: name.into(), trainable };
         Loaded {
             id: String::new(),
@@ -70,16 +71,16 @@ mod tests {
 
     #[test]
     fn every_stage_has_what_it_trains_and_freezes() {
-        let text = parameters(&loaded(&[("head", 592_130), ("full", 66_955_010)], 4));
+        let text = describe_parameters(&loaded_event(&[("head", 592_130), ("full", 66_955_010)], 4));
         insta::assert_snapshot!(text.trim_end(), @r"
         learns    head: 592,130 trainable | 66,362,880 frozen; then full: 66,955,010 trainable | 0 frozen
         new       newly initialised, not from the encoder's files: p0, p1, p2, p3
         ");
-        let text = parameters(&loaded(&[("train", 592_130)], 100));
+        let text = describe_parameters(&loaded_event(&[("train", 592_130)], 100));
         insta::assert_snapshot!(text.trim_end(), @r"
         learns    592,130 trainable | 66,362,880 frozen
         new       newly initialised, not from the encoder's files: p0, p1, p2, p3, p4, p5, p6, p7 and 92 other tensors
         ");
-        assert_eq!(parameters(&loaded(&[("train", 1)], 0)).lines().count(), 1);
+        assert_eq!(describe_parameters(&loaded_event(&[("train", 1)], 0)).lines().count(), 1);
     }
 }

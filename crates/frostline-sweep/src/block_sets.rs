@@ -7,13 +7,13 @@ use frostline_freeze::Policy;
 use frostline_record::{Cell, Plan, Record};
 use toml::Value;
 
-use crate::fault::{Blame as _, Result};
-use crate::units::counted;
+use crate::fault::{Blame as _, CommandResult};
+use crate::units::count_noun;
 
 /// A greedy search. Each round tries every block that is not frozen yet together with those that are, and freezes
 /// the one with the highest dev accuracy (a mean over the grid) permanently.
 #[derive(Debug)]
-pub(crate) struct Search {
+pub(crate) struct SetSearch {
     depth: usize,
     /// The permanently frozen blocks, in ascending order.
     frozen: Vec<usize>,
@@ -21,7 +21,7 @@ pub(crate) struct Search {
 
 /// Replaces `subsets` and `greedy` among the plan's policies by sets of blocks: all sets, or those of the first
 /// round. `depths` are the numbers of blocks of its encoders.
-pub(crate) fn expand(plan: &mut Plan, depths: &BTreeSet<usize>) -> Result<Option<Search>> {
+pub(crate) fn expand_sets(plan: &mut Plan, depths: &BTreeSet<usize>) -> CommandResult<Option<SetSearch>> {
     let policies = plan.grid.get("policy").cloned().unwrap_or_default();
     let is = |word: &&str| policies.iter().any(|value| value.as_str() == Some(word));
     let words: Vec<&str> = [Policy::SUBSETS, Policy::GREEDY].into_iter().filter(is).collect();
@@ -34,22 +34,26 @@ pub(crate) fn expand(plan: &mut Plan, depths: &BTreeSet<usize>) -> Result<Option
                 "`{word}` needs encoders of one depth, but the plan's have {} blocks; run them as separate plans",
                 depths.join(" and ")
             );
-            return Err(error).plan();
+            return Err(error).blame_plan();
         }
     };
     if words.contains(&Policy::SUBSETS) {
-        replace(plan, Policy::SUBSETS, Policy::subsets(depth).plan()?);
+        replace_word(plan, Policy::SUBSETS, Policy::subsets(depth).blame_plan()?);
     }
     Ok(words.contains(&Policy::GREEDY).then(|| {
-        let search = Search { depth, frozen: Vec::new() };
+        let search = SetSearch { depth, frozen: Vec::new() };
         let none = Policy::of_blocks(&[], depth);
-        replace(plan, Policy::GREEDY, std::iter::once(none).chain(search.candidates().into_keys()));
+        replace_word(
+            plan,
+            Policy::GREEDY,
+            std::iter::once(none).chain(search.round_candidates().into_keys()),
+        );
         search
     }))
 }
 
 /// Inserts policies that the plan does not have yet, in place of `word` or at the end.
-fn replace(plan: &mut Plan, word: &str, names: impl IntoIterator<Item = String>) {
+fn replace_word(plan: &mut Plan, word: &str, names: impl IntoIterator<Item = String>) {
     let all = plan.grid.entry("policy".into()).or_default();
     let place = all.iter().position(|value| value.as_str() == Some(word));
     all.retain(|value| value.as_str() != Some(word));
@@ -58,27 +62,27 @@ fn replace(plan: &mut Plan, word: &str, names: impl IntoIterator<Item = String>)
     all.splice(place..place, names);
 }
 
-impl Search {
-    /// This round's policies, each with the block that it adds.
-    fn candidates(&self) -> BTreeMap<String, usize> {
+impl SetSearch {
+    /// Returns this round's policies, each with the block that it adds.
+    fn round_candidates(&self) -> BTreeMap<String, usize> {
         let tried = (0..self.depth).filter(|block| !self.frozen.contains(block));
-        tried.map(|block| (Policy::of_blocks(&self.with(block), self.depth), block)).collect()
+        tried.map(|block| (Policy::of_blocks(&self.with_block(block), self.depth), block)).collect()
     }
 
-    fn with(&self, block: usize) -> Vec<usize> {
+    fn with_block(&self, block: usize) -> Vec<usize> {
         let mut set = self.frozen.clone();
         set.push(block);
         set.sort_unstable();
         set
     }
 
-    /// The number of sets in the whole search.
-    pub(crate) fn sets(&self) -> usize {
+    /// Returns the number of sets in the whole search.
+    pub(crate) fn count_sets(&self) -> usize {
         1 + self.depth * (self.depth + 1) / 2
     }
 
-    /// Whether a round follows the current one.
-    pub(crate) fn continues(&self) -> bool {
+    /// Returns whether a round follows the current one.
+    pub(crate) fn has_next_round(&self) -> bool {
         self.frozen.len() + 1 < self.depth
     }
 
@@ -90,7 +94,7 @@ impl Search {
         named: &[(&Policy, &Cell)],
         record: impl Fn(&Cell) -> Option<Record>,
     ) -> bool {
-        let candidates = self.candidates();
+        let candidates = self.round_candidates();
         let mut found: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (policy, cell) in named {
             let Some(block) = candidates.get(policy.as_str()) else { continue };
@@ -101,20 +105,20 @@ impl Search {
             found.entry(*block).or_default().push(accuracy);
         }
         let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
-        // Of several equal blocks, the one nearest the input.
+        // Among equal blocks, the one nearest the input.
         let best =
             found.iter().rev().map(|(block, all)| (*block, mean(all))).max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((block, accuracy)) = best else { return false };
-        self.frozen = self.with(block);
+        self.frozen = self.with_block(block);
         say!(
             "greedy    {} tried; freezing block {block} is best, dev {:.2} %; frozen: {}",
-            counted(found.len(), "block"),
+            count_noun(found.len(), "block"),
             accuracy * 100.0,
             self.frozen.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         );
-        let next = self.candidates();
+        let next = self.round_candidates();
         let more = !next.is_empty();
-        replace(plan, Policy::GREEDY, next.into_keys());
+        replace_word(plan, Policy::GREEDY, next.into_keys());
         more
     }
 }

@@ -7,18 +7,18 @@
 use std::collections::HashSet;
 
 use crate::{
+    bytes_examined,
     check::Found,
+    earlier_sentences::Seen,
     fault::FaultKind,
     id::Id,
     quote::Quote,
     row::{Column, RowKind, TokenRow},
-    seen::Seen,
     sentence::Sentence,
     values::{
         SPACE_AFTER_NO, Upos, check_relation, feature, is_universal, parse_annotation, parse_dependency,
         parse_head, split_items,
     },
-    work,
 };
 
 /// MISC keys that may occur only once.
@@ -47,7 +47,7 @@ pub(crate) fn check(
     let mut clean = true;
     let mut range = None;
     for (index, row) in sentence.rows.iter().enumerate() {
-        work::add(row.text.len());
+        bytes_examined::add(row.text.len());
         if row.kind == RowKind::Range {
             range = row.key();
         }
@@ -55,19 +55,19 @@ pub(crate) fn check(
             for &column in &CHECKED[if row.kind == RowKind::Range { 0 } else { 2 }..] {
                 if let Some((at, kind)) = check_value(row, column, range) {
                     clean = false;
-                    report(index, (start(row, column) + at, kind));
+                    report(index, (column_start(row, column) + at, kind));
                 }
             }
         }
     }
     if sound && clean {
         check_sentence(sentence, |index, column, kind| {
-            report(index, (start(&sentence.rows[index], column), kind));
+            report(index, (column_start(&sentence.rows[index], column), kind));
         });
     }
     if sound && !sentence.rows.is_empty() {
         check_enhanced_consistency(sentence, seen, |index, kind| {
-            report(index, (start(&sentence.rows[index], Column::Deps), kind));
+            report(index, (column_start(&sentence.rows[index], Column::Deps), kind));
         });
     }
 }
@@ -102,7 +102,7 @@ fn check_enhanced_consistency(
 }
 
 /// Returns the start of a column of a ten-column row.
-fn start(row: &TokenRow<'_>, column: Column) -> usize {
+fn column_start(row: &TokenRow<'_>, column: Column) -> usize {
     match column as usize {
         0 => 0,
         n => row.tabs[n - 1] as usize + 1,
@@ -326,11 +326,11 @@ fn on_a_cycle(heads: &[usize]) -> Option<usize> {
 
 /// The words and empty nodes of a sentence without faults, numbered in text order from 1; 0 is the root.
 struct Nodes {
-    /// Row index of each word; entry 0 stands for the root.
+    /// Row index of each word; entry 0 is the root.
     words: Vec<usize>,
     /// Node number of each word, and one past the last node.
     starts: Vec<usize>,
-    /// Row index of each node; entry 0 stands for the root.
+    /// Row index of each node; entry 0 is the root.
     rows: Vec<usize>,
 }
 

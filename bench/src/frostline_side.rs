@@ -8,17 +8,19 @@ use std::time::{Instant, SystemTime};
 use frostline_record::{Record, SCHEMA, Sweep};
 use tempfile::TempDir;
 
-use crate::agenda::{Agenda, Task};
-use crate::compare::{scale, words};
-use crate::limit::Limit;
-use crate::limits::Profiled;
+use crate::agenda::{Agenda, BenchTask};
+use crate::compare::{command_words, scale_by_name};
+use crate::machine_limits::Profiled;
 use crate::pace::Pace;
-use crate::places::Encoder;
-use crate::process::{Answer, Refusal, answer, last_lines, object, refusal};
-use crate::stored::Figures;
+use crate::places::BenchEncoder;
+use crate::process::{
+    ProcessAnswer, Refusal, last_lines, refusal_from_output, run_for_answer, run_for_object,
+};
+use crate::stored::SideFigures;
 use crate::suite::Suite;
+use crate::time_limit::TimeLimit;
 use crate::trace;
-use frostline_sweep::fault::{Blame as _, Result, environment};
+use frostline_sweep::fault::{Blame as _, CommandResult, environment_fault};
 use frostline_sweep::note;
 use frostline_sweep::{Backend, Program};
 
@@ -28,12 +30,12 @@ const TRACE: &str = "trace.json";
 
 /// Our side of a run.
 #[derive(Debug)]
-pub(crate) struct Ours<'a> {
+pub(crate) struct FrostlineSide<'a> {
     runner: &'a Program,
     pace: &'a Pace,
 }
 
-impl<'a> Ours<'a> {
+impl<'a> FrostlineSide<'a> {
     pub(crate) const fn new(runner: &'a Program, pace: &'a Pace) -> Self {
         Self { runner, pace }
     }
@@ -44,21 +46,22 @@ impl<'a> Ours<'a> {
     }
 
     /// Runs a task once.
-    pub(crate) fn measure(
+    pub(crate) fn measure_task(
         &self,
-        task: &Task,
-        encoder: &Encoder,
+        task: &BenchTask,
+        encoder: &BenchEncoder,
         treebank: &Path,
-    ) -> std::result::Result<Answer, Refusal> {
+    ) -> std::result::Result<ProcessAnswer, Refusal> {
         match task.suite {
-            Suite::Starts => self.starts(task, &encoder.with_weights(), treebank),
-            suite if suite.is_whole() => self.sweep(task, encoder, treebank),
+            Suite::Starts => self.measure_starts(task, &encoder.with_weights(), treebank),
+            suite if suite.is_whole() => self.run_sweep(task, encoder, treebank),
             suite => {
-                let mut answer = self.answer(&mut self.command(task, encoder, treebank))?;
+                let mut answer = self.run_command(&mut self.task_command(task, encoder, treebank))?;
                 if suite == Suite::Steps && matches!(self.backend(), Backend::Flex | Backend::Amx) {
-                    let mut command = self.command(task, encoder, treebank);
-                    let profiled: Profiled = object(command.args(["--profile", "--json"]), self.limit())?;
-                    answer.figures.extend(profiled.figures());
+                    let mut command = self.task_command(task, encoder, treebank);
+                    let profiled: Profiled =
+                        run_for_object(command.args(["--profile", "--json"]), self.time_limit())?;
+                    answer.figures.extend(profiled.named_figures());
                 }
                 Ok(answer)
             }
@@ -73,56 +76,61 @@ impl<'a> Ours<'a> {
         if precision != "f32" {
             command.args(["--precision", precision]);
         }
-        self.answer(&mut command).ok()?.figures.get("gflops").copied()
+        self.run_command(&mut command).ok()?.figures.get("gflops").copied()
     }
 
     /// When the whole run has to end.
-    pub(crate) fn limit(&self) -> &Limit {
+    pub(crate) fn time_limit(&self) -> &TimeLimit {
         &self.pace.limit
     }
 
-    fn answer(&self, command: &mut Command) -> std::result::Result<Answer, Refusal> {
-        answer(command, self.limit())
+    fn run_command(&self, command: &mut Command) -> std::result::Result<ProcessAnswer, Refusal> {
+        run_for_answer(command, self.time_limit())
     }
 
     /// The command of a task that is no sweep.
-    fn command(&self, task: &Task, encoder: &Encoder, treebank: &Path) -> Command {
+    fn task_command(&self, task: &BenchTask, encoder: &BenchEncoder, treebank: &Path) -> Command {
         let value = |name: &str| match name {
             "policy" => Some(vec![task.policies.join(",").into()]),
             "backend" => Some(vec![self.runner.backend.to_string().into()]),
-            name => task.value(name, encoder, treebank, self.pace),
+            name => task.placeholder_words(name, encoder, treebank, self.pace),
         };
         let mut command = Command::new(&self.runner.path);
-        command.args(words(task.suite.section().ours.as_deref().unwrap_or_default(), &value));
+        command.args(command_words(task.suite.suite_section().ours.as_deref().unwrap_or_default(), &value));
         command
     }
 
     /// Runs a sweep from its plan to its report, in a folder that is removed afterwards.
-    fn sweep(&self, task: &Task, encoder: &Encoder, treebank: &Path) -> std::result::Result<Answer, Refusal> {
+    fn run_sweep(
+        &self,
+        task: &BenchTask,
+        encoder: &BenchEncoder,
+        treebank: &Path,
+    ) -> std::result::Result<ProcessAnswer, Refusal> {
         let scratch = tempfile::tempdir().map_err(|error| Refusal::Failed(error.to_string()))?;
-        let (records, wall_s) = self.cells(task, encoder, treebank, scratch.path(), &[])?;
-        let mut figures = summed(&records, wall_s);
-        figures.extend(trace::parts(&trace::spans(&scratch.path().join(TRACE)), wall_s));
-        Ok(Answer { figures, ..Answer::default() })
+        let (records, wall_s) = self.run_cells(task, encoder, treebank, scratch.path(), &[])?;
+        let mut figures = sum_records(&records, wall_s);
+        figures.extend(trace::part_seconds(&trace::read_spans(&scratch.path().join(TRACE)), wall_s));
+        Ok(ProcessAnswer { figures, ..ProcessAnswer::default() })
     }
 
     /// Starts a sweep with an empty cache and once more, and ends each after its first step.
-    fn starts(
+    fn measure_starts(
         &self,
-        task: &Task,
-        encoder: &Encoder,
+        task: &BenchTask,
+        encoder: &BenchEncoder,
         treebank: &Path,
-    ) -> std::result::Result<Answer, Refusal> {
+    ) -> std::result::Result<ProcessAnswer, Refusal> {
         let scratch = tempfile::tempdir().map_err(|error| Refusal::Failed(error.to_string()))?;
-        let mut figures = Figures::new();
+        let mut figures = SideFigures::new();
         for key in ["first_start_s", "start_s"] {
             let folder = scratch.path().join(key);
             let mut command = self.sweep_command(task, encoder, treebank, &folder, &[])?;
             command.env("FROSTLINE_CACHE", scratch.path().join("cache"));
             let trace = folder.join(TRACE);
             let (mut stepped, began) = (None, SystemTime::now());
-            let output = self.limit().output_until(&mut command, || {
-                stepped = trace::first_step(&trace::spans(&trace));
+            let output = self.time_limit().output_until(&mut command, || {
+                stepped = trace::first_step(&trace::read_spans(&trace));
                 stepped.is_some()
             });
             let output = output.map_err(|error| Refusal::Failed(format!("the sweep: {error}")))?;
@@ -133,7 +141,7 @@ impl<'a> Ours<'a> {
             let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             figures.insert(key.into(), stepped - began.as_secs_f64());
         }
-        Ok(Answer { figures, ..Answer::default() })
+        Ok(ProcessAnswer { figures, ..ProcessAnswer::default() })
     }
 
     /// Trains the tagger of each encoder that a task tags with or needs weights of, in a folder that is removed when
@@ -141,9 +149,9 @@ impl<'a> Ours<'a> {
     pub(crate) fn train_taggers(
         &self,
         agenda: &Agenda,
-        encoders: &mut [Encoder],
+        encoders: &mut [BenchEncoder],
         treebanks: &BTreeMap<String, PathBuf>,
-    ) -> Result<Option<TempDir>> {
+    ) -> CommandResult<Option<TempDir>> {
         let mut scratch = None;
         for task in &agenda.tasks {
             let encoder = &mut encoders[task.encoder];
@@ -156,21 +164,21 @@ impl<'a> Ours<'a> {
                 continue;
             }
             note!("train     a tagger on {} to measure with", encoder.name);
-            let task = &Task { scale: scale("tagging"), ..*task };
+            let task = &BenchTask { scale: scale_by_name("tagging"), ..*task };
             let kept = match &mut scratch {
                 Some(kept) => kept,
-                none => none.insert(tempfile::tempdir().environment()?),
+                none => none.insert(tempfile::tempdir().blame_environment()?),
             };
             let folder = kept.path().join(task.encoder.to_string());
             let init = encoder.random_init.then_some("encoder.init=\"random\"");
             let set: Vec<&str> = init.into_iter().chain(["save.model=true"]).collect();
-            let treebank = &treebanks[task.treebank()];
-            let made = self.cells(task, encoder, treebank, &folder, &set);
+            let treebank = &treebanks[task.treebank_name()];
+            let made = self.run_cells(task, encoder, treebank, &folder, &set);
             let (records, _) = match made {
                 Ok(made) => made,
-                Err(Refusal::Unsupported(why) | Refusal::Failed(why)) => return environment(why),
+                Err(Refusal::Unsupported(why) | Refusal::Failed(why)) => return environment_fault(why),
                 Err(Refusal::TimeOver) => {
-                    return environment("the time was over before a tagger was trained");
+                    return environment_fault("the time was over before a tagger was trained");
                 }
             };
             encoder.tagger = records.first().map(|it| Sweep::cell_folder(&folder.join(OUT), &it.cell));
@@ -179,22 +187,22 @@ impl<'a> Ours<'a> {
     }
 
     /// Runs the sweep of a task in a folder, and returns its records and total time.
-    fn cells(
+    fn run_cells(
         &self,
-        task: &Task,
-        encoder: &Encoder,
+        task: &BenchTask,
+        encoder: &BenchEncoder,
         treebank: &Path,
         folder: &Path,
         set: &[&str],
     ) -> std::result::Result<(Vec<Record>, f64), Refusal> {
         let mut command = self.sweep_command(task, encoder, treebank, folder, set)?;
         let started = Instant::now();
-        let output = self.limit().output(&mut command);
+        let output = self.time_limit().run_process(&mut command);
         let wall_s = started.elapsed().as_secs_f64();
         let output = output.map_err(|error| Refusal::Failed(format!("the sweep: {error}")))?;
         let output = output.ok_or(Refusal::TimeOver)?;
         if !output.status.success() {
-            return Err(refusal("the sweep", &output));
+            return Err(refusal_from_output("the sweep", &output));
         }
         let out = folder.join(OUT);
         let records = Sweep::read(&out).and_then(|sweep| sweep.records(&out));
@@ -204,14 +212,14 @@ impl<'a> Ours<'a> {
     /// The sweep of a task: its plan, [`OUT`] and [`TRACE`] in a folder, which is created.
     fn sweep_command(
         &self,
-        task: &Task,
-        encoder: &Encoder,
+        task: &BenchTask,
+        encoder: &BenchEncoder,
         treebank: &Path,
         folder: &Path,
         set: &[&str],
     ) -> std::result::Result<Command, Refusal> {
         let plan_path = folder.join("plan.toml");
-        let text = plan(task, &encoder.folder.display().to_string(), self.pace.batch);
+        let text = plan_text(task, &encoder.folder.display().to_string(), self.pace.batch);
         std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(&plan_path, text))
             .map_err(|error| Refusal::Failed(format!("{}: {error}", plan_path.display())))?;
@@ -234,7 +242,7 @@ impl<'a> Ours<'a> {
 }
 
 /// The plan of a whole run or sweep, before its setting's own assignments.
-fn plan(task: &Task, encoder: &str, batch: u32) -> String {
+fn plan_text(task: &BenchTask, encoder: &str, batch: u32) -> String {
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let list = |items: Vec<String>| items.join(", ");
     let treebanks = task.scale.treebanks.iter();
@@ -255,13 +263,13 @@ fn plan(task: &Task, encoder: &str, batch: u32) -> String {
 
 /// Sums the records of a sweep. The accuracy is defined as in the original study, as the peer reports it too: the
 /// mean over cells.
-fn summed(records: &[Record], wall_s: f64) -> Figures {
+fn sum_records(records: &[Record], wall_s: f64) -> SideFigures {
     let timings = || records.iter().filter_map(|record| record.timing.as_ref());
     let accuracies: Vec<f64> = records
         .iter()
         .filter_map(|record| Some(record.result.as_ref()?.scores().get("dev")?.study_accuracy()))
         .collect();
-    let mut figures = Figures::from([
+    let mut figures = SideFigures::from([
         ("wall_s".into(), wall_s),
         (
             "train_s".into(),
@@ -290,7 +298,7 @@ mod tests {
         let agenda =
             Agenda::new(&[Suite::Runs, Suite::Sweeps], &encoders, Only::default()).expect("an agenda");
         for task in agenda.tasks.iter().filter(|task| task.who == Who::Ours) {
-            let parsed = Plan::parse(&plan(task, "a \"quoted\" folder", 8), "test").expect("a plan");
+            let parsed = Plan::parse(&plan_text(task, "a \"quoted\" folder", 8), "test").expect("a plan");
             let cells = parsed.expand().expect("cells");
             let scale = task.scale;
             assert_eq!(cells.len(), scale.treebanks.len() * task.policies.len() * scale.seeds.len());

@@ -153,7 +153,7 @@ mod tests {
     const STAGED: &str = "[[settings.stages]]\nname = 'head'\npolicy = 'head-only'\ntrain.epochs = 2\n\
                           [[settings.stages]]\nname = 'full'\npolicy = 'none'\ntrain = { epochs = 3, batch = 4 }\n";
 
-    fn plan(text: &str, assignments: &[&str]) -> Plan {
+    fn parse_plan(text: &str, assignments: &[&str]) -> Plan {
         let text = format!("schema = 4\nname = 'x'\n[treebanks]\nen = 'EN'\npcm = 'PCM'\n{text}");
         let mut plan = Plan::parse(&text, "x.toml").expect("a plan");
         for assignment in assignments {
@@ -164,7 +164,7 @@ mod tests {
 
     fn check_plan(text: &str, assignments: &[&str]) -> Result<(), PlanError> {
         let paths = assignments.iter().map(|text| text.split_once('=').expect("an assignment").0);
-        plan(text, assignments).check_effect(paths)
+        parse_plan(text, assignments).check_effect(paths)
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Standard output and standard error: where the work is worth more than its output, and where the output is the work.
+//! Standard output and standard error: for commands whose work matters more than its output, and for commands whose
+//! output is the work.
 
 use std::io::{BufWriter, ErrorKind, StdoutLock, Write as _};
 use std::sync::OnceLock;
@@ -6,17 +7,19 @@ use std::sync::OnceLock;
 use anyhow::anyhow;
 
 use crate::ending::Ending;
-use crate::fault::{Blame as _, Result};
+use crate::fault::{Blame as _, CommandResult};
 
-/// Writes what a command was asked to print. If nobody reads on, the command ends as if all was read.
+/// Writes what a command was asked to print. If the reader closes the output early, the command ends as if all was read.
 ///
 /// # Errors
-/// Where standard output cannot be written for another reason.
-pub fn print(write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> std::io::Result<()>) -> Result<Ending> {
+/// If standard output cannot be written for another reason.
+pub fn print_output(
+    write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> std::io::Result<()>,
+) -> CommandResult<Ending> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(anyhow!("standard output cannot be written: {error}")).environment()
+            Err(anyhow!("standard output cannot be written: {error}")).blame_environment()
         }
         _ => Ok(Ending::Done),
     }
@@ -24,7 +27,7 @@ pub fn print(write: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> std::io::Resu
 
 /// What a command that runs cells writes to standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Output {
+pub enum OutputKind {
     /// Lines for people.
     #[default]
     Text,
@@ -34,24 +37,24 @@ pub enum Output {
     Quiet,
 }
 
-static OUTPUT: OnceLock<Output> = OnceLock::new();
+static OUTPUT: OnceLock<OutputKind> = OnceLock::new();
 
-/// Decides for the rest of this process what its lines are.
-pub(crate) fn set_output(output: Output) {
+/// Sets for the rest of this process what is written to standard output.
+pub(crate) fn set_output(output: OutputKind) {
     let _ = OUTPUT.set(output);
 }
 
-/// What this process's lines are.
-pub(crate) fn output() -> Output {
+/// Returns what this process writes to standard output.
+pub(crate) fn output_kind() -> OutputKind {
     OUTPUT.get().copied().unwrap_or_default()
 }
 
-/// Writes a line for people. Where its place is closed or full, the line is lost and the work goes on.
+/// Writes a line for people. If the output is closed or full, the line is lost and the work continues.
 pub fn say_line(line: &str) {
-    let _ = match output() {
-        Output::Text => writeln!(std::io::stdout(), "{line}"),
-        Output::Json => writeln!(std::io::stderr(), "{line}"),
-        Output::Quiet => Ok(()),
+    let _ = match output_kind() {
+        OutputKind::Text => writeln!(std::io::stdout(), "{line}"),
+        OutputKind::Json => writeln!(std::io::stderr(), "{line}"),
+        OutputKind::Quiet => Ok(()),
     };
 }
 
@@ -64,7 +67,7 @@ macro_rules! say {
     };
 }
 
-/// Writes a line to standard error. Where that is closed or full, the line is lost and the work goes on.
+/// Writes a line to standard error. If it is closed or full, the line is lost and the work continues.
 /// Characters that would act on a terminal are shown by their code points.
 #[macro_export]
 macro_rules! note {

@@ -43,10 +43,8 @@ impl GridPlace {
     /// Returns whether a cell with these settings has this position, with any seed.
     #[must_use]
     pub fn is_of(&self, settings: &Settings) -> bool {
-        // The axes last: to read one takes much longer.
-        settings.lang == self.lang
-            && settings.policy == self.policy
-            && self.axes.iter().all(|(path, value)| settings.get(path).as_ref() == Some(value))
+        // The axes are last, because reading one takes much longer.
+        settings.lang == self.lang && settings.policy == self.policy && settings.has_values(&self.axes)
     }
 }
 
@@ -126,14 +124,14 @@ fn is_of_encoder(role: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn settings(lang: &str, policy: &str, encoder: &str) -> Settings {
+    fn test_settings(lang: &str, policy: &str, encoder: &str) -> Settings {
         let (lang, policy) = (lang.parse().unwrap(), policy.parse().unwrap());
         let mut settings = Settings { lang, policy, ..Settings::default() };
         settings.encoder.name = encoder.into();
         settings
     }
 
-    fn reading(data: &str, weights: &str, blocks: usize) -> Reading {
+    fn test_reading(data: &str, weights: &str, blocks: usize) -> Reading {
         let role = |role: &str, hash: &str| (role.to_string(), hash.to_string());
         let contents = [role("train", data), role("dev", data), role("weights", weights)].into();
         Reading { contents, blocks }
@@ -147,7 +145,7 @@ mod tests {
     fn names_for_the_same_parameters_are_one_policy() {
         let names = ["first-50%", "none", "first-3", "blocks-0.1.2", "first-2", "blocks-2.1.0"];
         let of = |blocks: usize| {
-            find_twins_of(&names.map(|name| (settings("en", name, "m"), reading("d", "w", blocks))))
+            find_twins_of(&names.map(|name| (test_settings("en", name, "m"), test_reading("d", "w", blocks))))
         };
         assert_eq!(of(6), [None, None, Some(0), Some(0), None, Some(0)]);
         // With twelve blocks, half of them are six.
@@ -157,17 +155,18 @@ mod tests {
     #[test]
     fn nothing_frozen_stands_for_what_is_equal_to_it() {
         let cells = ["none+embeddings+lora", "none+lora", "none"]
-            .map(|name| (settings("en", name, "m"), reading("d", "w", 2)));
+            .map(|name| (test_settings("en", name, "m"), test_reading("d", "w", 2)));
         assert_eq!(find_twins_of(&cells), [None, Some(0), None]);
         let all = ["blocks-0.1", "all", "last-2", "first-2"]
-            .map(|name| (settings("en", name, "m"), reading("d", "w", 2)));
+            .map(|name| (test_settings("en", name, "m"), test_reading("d", "w", 2)));
         assert_eq!(find_twins_of(&all), [None, Some(0), Some(0), Some(0)]);
     }
 
     #[test]
     fn a_dataset_and_an_encoder_are_what_they_contain() {
-        let cell =
-            |lang, encoder, data, weights| (settings(lang, "none", encoder), reading(data, weights, 2));
+        let cell = |lang, encoder, data, weights| {
+            (test_settings(lang, "none", encoder), test_reading(data, weights, 2))
+        };
         let cells = [
             cell("en", "m", "d", "w"),
             cell("english", "m", "d", "w"),
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_setting_or_a_seed_that_differs_makes_two() {
-        let mut cells = vec![(settings("en", "none", "m"), reading("d", "w", 2)); 3];
+        let mut cells = vec![(test_settings("en", "none", "m"), test_reading("d", "w", 2)); 3];
         cells[1].0.seed += 1;
         cells[2].0.optimizer.lr *= 2.0;
         assert_eq!(find_twins_of(&cells), [None, None, None]);
@@ -190,11 +189,11 @@ mod tests {
     #[test]
     fn a_task_with_data_of_its_own_is_known_by_that_data() {
         let cell = |name: &str, hash: &str| {
-            let mut settings = settings("en", "none", "m");
+            let mut settings = test_settings("en", "none", "m");
             let mut ner = settings.tasks.values().next().unwrap().clone();
             ner.data = name.into();
             settings.tasks.insert("ner".parse().unwrap(), ner);
-            let mut reading = reading("d", "w", 2);
+            let mut reading = test_reading("d", "w", 2);
             reading.contents.insert(format!("{name}/train"), hash.into());
             (settings, reading)
         };

@@ -3,26 +3,26 @@
 
 use serde::Deserialize;
 
-use crate::spread::figure;
-use crate::stored::{Figures, Side};
+use crate::spread::format_figure;
+use crate::stored::{SideFigures, StoredSide};
 
 /// What is read of a step's profile.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Profiled {
-    profile: Profile,
+    profile: ProfiledRows,
 }
 
 #[derive(Debug, Deserialize)]
-struct Profile {
+struct ProfiledRows {
     untimed_step_ms: f64,
-    limits: Figures,
-    at_limits: Figures,
+    limits: SideFigures,
+    at_limits: SideFigures,
 }
 
 impl Profiled {
-    /// Its numbers, beside those of a measured step.
-    pub(crate) fn figures(self) -> impl Iterator<Item = (String, f64)> {
-        let Profile { untimed_step_ms, limits, at_limits } = self.profile;
+    /// Returns the profile's numbers, which are shown next to the numbers of a measured step.
+    pub(crate) fn named_figures(self) -> impl Iterator<Item = (String, f64)> {
+        let ProfiledRows { untimed_step_ms, limits, at_limits } = self.profile;
         let step = [("untimed_step_ms".to_string(), untimed_step_ms)];
         let all = step.into_iter().chain(limits).chain(at_limits);
         all.map(|(key, value)| (format!("profile.{key}"), value))
@@ -40,23 +40,24 @@ const NUMBERS: [(&str, &str); 7] = [
     ("step, ms>", "untimed_step_ms"),
 ];
 
-/// The headings of the columns.
-pub(crate) fn heads() -> impl Iterator<Item = &'static str> {
+/// Returns the headings of the columns.
+pub(crate) fn column_heads() -> impl Iterator<Item = &'static str> {
     let shares = ["share of limit, %>", "share of peak, %>", "share of peak at the limit, %>"];
     NUMBERS.into_iter().map(|(head, _)| head).chain(shares)
 }
 
-/// The cells of a side, where its steps were profiled: the round with the median share, so that a row's figures belong together.
-pub(crate) fn cells(side: &Side) -> Option<Vec<String>> {
-    let of = |round: &Figures, key: &str| round.get(&format!("profile.{key}")).copied();
-    let share = |round: &Figures| of(round, "percent_of_step");
-    let mut rounds: Vec<&Figures> = side.rounds.iter().filter(|round| share(round).is_some()).collect();
+/// Returns the cells of a side, if its steps were profiled: the round with the median share, so that a row's figures
+/// belong together.
+pub(crate) fn profiled_cells(side: &StoredSide) -> Option<Vec<String>> {
+    let of = |round: &SideFigures, key: &str| round.get(&format!("profile.{key}")).copied();
+    let share = |round: &SideFigures| of(round, "percent_of_step");
+    let mut rounds: Vec<&SideFigures> = side.rounds.iter().filter(|round| share(round).is_some()).collect();
     rounds.sort_by(|a, b| share(a).partial_cmp(&share(b)).expect("shares are numbers"));
     let round = rounds.get(rounds.len().saturating_sub(1) / 2)?;
     let numbers: Option<Vec<f64>> = NUMBERS.iter().map(|(_, key)| of(round, key)).collect();
     let [of_limit, most] = [share(round)?, of(round, "percent_of_peak")?];
     let shares = [of_limit, of_limit * most / 100.0, most].map(|percent| format!("{percent:.0}"));
-    Some(numbers?.into_iter().map(figure).chain(shares).collect())
+    Some(numbers?.into_iter().map(format_figure).chain(shares).collect())
 }
 
 #[cfg(test)]
@@ -64,7 +65,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// A step of this time with 20 Gflop and 400 MB, on a machine with 200 Gflop/s and 40 GB/s.
-    pub(crate) fn profiled(step_ms: f64) -> Profiled {
+    pub(crate) fn profiled_step(step_ms: f64) -> Profiled {
         let text = format!(
             r#"{{"steps": 3, "profile": {{"step_ms": 1.0, "untimed_step_ms": {step_ms}, "parts": [],
                 "limits": {{"product_gflops": 200.0, "memory_gb_per_s": 40.0}},
@@ -77,8 +78,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_row_is_one_round() {
-        let rounds = [110.0, 220.0, 137.5].map(|step_ms| profiled(step_ms).figures().collect());
-        let side = Side {
+        let rounds = [110.0, 220.0, 137.5].map(|step_ms| profiled_step(step_ms).named_figures().collect());
+        let side = StoredSide {
             setting: "f32".into(),
             precision: "f32".into(),
             rounds: rounds.into(),
@@ -87,8 +88,8 @@ pub(crate) mod tests {
         };
         // The second of three shares: 110 of 137.5 ms.
         let expected = ["20.0", "200", "100", "400", "40.0", "10.0", "138", "80", "73", "91"];
-        assert_eq!(cells(&side).expect("a row"), expected);
-        let without = Side { rounds: vec![Figures::from([("step_ms_mean".into(), 1.0)])], ..side };
-        assert_eq!(cells(&without), None);
+        assert_eq!(profiled_cells(&side).expect("a row"), expected);
+        let without = StoredSide { rounds: vec![SideFigures::from([("step_ms_mean".into(), 1.0)])], ..side };
+        assert_eq!(profiled_cells(&without), None);
     }
 }

@@ -7,9 +7,9 @@ use frostline_record::Sample;
 const NO_LABEL: &str = "·";
 
 /// Renders a sample in lines of at most `width` columns.
-pub(crate) fn render(sample: &Sample, width: usize) -> String {
+pub(crate) fn render_sample(sample: &Sample, width: usize) -> String {
     let words = words_over_subwords(sample);
-    let rows = [("words", words), ("subwords", sample.subwords.clone()), ("labels", labels(sample))];
+    let rows = [("words", words), ("subwords", sample.subwords.clone()), ("labels", label_rows(sample))];
     let count = sample.subwords.len();
     let room = width.saturating_sub(10).max(20);
     let width_of = |column: usize| {
@@ -58,7 +58,7 @@ fn words_over_subwords(sample: &Sample) -> Vec<String> {
         .collect()
 }
 
-fn labels(sample: &Sample) -> Vec<String> {
+fn label_rows(sample: &Sample) -> Vec<String> {
     let shown = |label: &String| if label.is_empty() { NO_LABEL.into() } else { label.clone() };
     sample.labels.iter().map(shown).collect()
 }
@@ -86,7 +86,7 @@ mod tests {
             ("[SEP]", ""),
         ];
         let sample = sample(&rows, &["The", "glacier", "thaws"]);
-        insta::assert_snapshot!(format!("{}---\n{}", render(&sample, 80), render(&sample, 34)), @r"
+        insta::assert_snapshot!(format!("{}---\n{}", render_sample(&sample, 80), render_sample(&sample, 34)), @r"
         words            The  glacier         thaws
         subwords  [CLS]  the  glac     ##ier  thaws  [SEP]
         labels    ·      DET  NOUN     ·      VERB   ·

@@ -274,7 +274,7 @@ mod tests {
     const PLAN: &str = "schema = 4\nname = 'x'\n[treebanks]\nen = 'EN'\nid = 'ID'\n\
                         [grid]\npolicy = ['none', 'none+lora', 'blocks-0.2']\nseed = [1, 2]\nlang = ['en', 'id']\n";
 
-    fn plan(own: &str) -> Plan {
+    fn parse_plan(own: &str) -> Plan {
         Plan::parse(&format!("{PLAN}{own}"), "x.toml").expect(own)
     }
 
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_policy_has_its_own_values_in_every_cell_of_it() {
-        let mut plan = plan("[policies.'none+lora']\noptimizer.lr = 1e-2\nlora = { rank = 4 }");
+        let mut plan = parse_plan("[policies.'none+lora']\noptimizer.lr = 1e-2\nlora = { rank = 4 }");
         let cells = |none, lora, blocks| {
             [("none".into(), none, 8), ("none+lora".into(), lora, 4), ("blocks-0.2".into(), blocks, 8)]
         };
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_language_has_its_own_data() {
-        let mut plan = plan("[langs.id]\ndata.cut_dev = 0.1");
+        let mut plan = parse_plan("[langs.id]\ndata.cut_dev = 0.1");
         let cut = |plan: &Plan| {
             let grid = plan.cells().expect("cells");
             let files: Vec<f64> = grid.of_langs().map(|settings| settings.data.cut_dev).collect();
@@ -350,7 +350,7 @@ mod tests {
             let plan = Plan::parse(&format!("{PLAN}{own}"), "x.toml");
             plan.and_then(|plan| plan.check_effect([])).expect_err(own).to_string()
         });
-        let mut plan = plan("");
+        let mut plan = parse_plan("");
         let set = ["policies.none", "policies.none.seed", "policies.nothing.optimizer.lr", "langs.id"]
             .map(|path| plan.assign(&format!("{path}=1")).expect_err(path).to_string());
         insta::assert_snapshot!(format!("{}\n{}", errors.join("\n"), set.join("\n")));
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn what_is_set_must_reach_a_cell() {
         let error = |own: &str, set: &str| {
-            let mut plan = plan(own);
+            let mut plan = parse_plan(own);
             plan.assign(set).expect(set);
             let path = set.split('=').next().unwrap_or_default();
             plan.check_effect([path]).expect_err(set).to_string()
@@ -373,12 +373,13 @@ mod tests {
             error("", "policies.none.lora.rank=2"),
             error("", "langs.de.data.first=2"),
         ];
-        let mut twice = plan("");
+        let mut twice = parse_plan("");
         for set in ["policies.none.optimizer.lr=1e-2", "optimizer.lr=[1e-5, 5e-5]"] {
             twice.assign(set).expect(set);
         }
         let lost = twice.check_effect(["policies.none.optimizer.lr"]).expect_err("an axis").to_string();
-        let several = plan("").assign("policies.none.optimizer.lr=[1, 2]").expect_err("a list").to_string();
+        let several =
+            parse_plan("").assign("policies.none.optimizer.lr=[1, 2]").expect_err("a list").to_string();
         let errors = errors.into_iter().chain([lost, several]).collect::<Vec<_>>();
         insta::assert_snapshot!(errors.join("\n"));
     }

@@ -6,24 +6,24 @@ use std::io::{self, Write};
 use frostline_record::{Cell, CellFacts};
 use frostline_report::{LearnedFrom, data_tables};
 
-use crate::list;
+use crate::plan_listing;
 use crate::study::Study;
 
 /// Writes the facts as tables, with one heading per language.
 ///
 /// # Errors
-/// Where `out` cannot be written.
-pub(crate) fn write(
+/// If `out` cannot be written.
+pub(crate) fn write_tables(
     study: &Study,
     cells: &[Cell],
     facts: &[CellFacts],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    writeln!(out, "\n{}", data_tables(&tables(study, cells, facts)).trim_end())
+    writeln!(out, "\n{}", data_tables(&tables_of_cells(study, cells, facts)).trim_end())
 }
 
 /// Prints warnings about the data, unless these were `printed` before.
-pub(crate) fn warn(warnings: &str, printed: &mut String) {
+pub(crate) fn print_warnings(warnings: &str, printed: &mut String) {
     if warnings != printed {
         warning_lines(warnings).for_each(|line| say!("{line}"));
         *printed = warnings.into();
@@ -38,7 +38,7 @@ fn warning_lines(warnings: &str) -> impl Iterator<Item = String> {
     })
 }
 
-fn tables<'a>(study: &Study, cells: &[Cell], facts: &'a [CellFacts]) -> Vec<LearnedFrom<'a>> {
+fn tables_of_cells<'a>(study: &Study, cells: &[Cell], facts: &'a [CellFacts]) -> Vec<LearnedFrom<'a>> {
     let found = facts.iter().filter_map(|facts| {
         let cell = cells.iter().find(|cell| cell.id == facts.cell)?;
         Some((&cell.settings, &facts.tasks))
@@ -47,7 +47,7 @@ fn tables<'a>(study: &Study, cells: &[Cell], facts: &'a [CellFacts]) -> Vec<Lear
     let several = |lang: &str| found.iter().filter(|(settings, _)| settings.lang == *lang).count() > 1;
     let mut tables: Vec<LearnedFrom<'a>> = Vec::new();
     for (settings, tasks) in &found {
-        let seed = format!("seed {}{}", settings.seed, list::axes(study, settings));
+        let seed = format!("seed {}{}", settings.seed, plan_listing::axis_values(study, settings));
         let which = if several(&settings.lang) { seed } else { String::new() };
         tables.push(LearnedFrom { title: settings.lang.to_string(), which, tasks });
     }
@@ -68,7 +68,7 @@ mod tests {
         caution   pcm: words are cut off.
         ");
         let mut printed = String::new();
-        warn(warnings, &mut printed);
+        print_warnings(warnings, &mut printed);
         assert_eq!(printed, warnings);
     }
 }

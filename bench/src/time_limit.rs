@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use frostline_sweep::units::counted;
+use frostline_sweep::units::count_noun;
 
 /// How often a process is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(10);
@@ -15,12 +15,12 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// The time when a command has to end; by default there is none.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Limit {
+pub struct TimeLimit {
     end: Option<Instant>,
     minutes: f64,
 }
 
-impl Limit {
+impl TimeLimit {
     /// So many minutes from now.
     pub fn from_now(minutes: f64) -> Self {
         Self { end: Instant::now().checked_add(Duration::from_secs_f64(60.0 * minutes)), minutes }
@@ -32,9 +32,9 @@ impl Limit {
     }
 
     /// `10 minutes`.
-    pub fn shown(&self) -> String {
+    pub fn format_limit(&self) -> String {
         if self.minutes.fract() == 0.0 {
-            counted(self.minutes as usize, "minute")
+            count_noun(self.minutes as usize, "minute")
         } else {
             format!("{} minutes", self.minutes)
         }
@@ -44,7 +44,7 @@ impl Limit {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn output(&self, command: &mut Command) -> io::Result<Option<Output>> {
+    pub fn run_process(&self, command: &mut Command) -> io::Result<Option<Output>> {
         if self.end.is_none() {
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
             return command.output().map(Some);
@@ -52,7 +52,7 @@ impl Limit {
         self.output_until(command, || false)
     }
 
-    /// Runs a process to its end, or until `enough` says that it need not go on, and returns what it printed; `None` if the
+    /// Runs a process to its end, or until `enough` returns true, and returns what it printed; `None` if the
     /// limit came first, and ended it.
     ///
     /// # Errors
@@ -67,7 +67,8 @@ impl Limit {
             return Ok(None);
         }
         let mut child = command.spawn()?;
-        let [stdout, stderr] = [reader(child.stdout.take()), reader(child.stderr.take())];
+        let [stdout, stderr] =
+            [read_in_background(child.stdout.take()), read_in_background(child.stderr.take())];
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break status;
@@ -89,8 +90,8 @@ impl Limit {
     }
 }
 
-/// What comes out of a process, once it has all come. It is read while the process runs, which else would wait.
-fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+/// Returns the complete output of a process once it is there. It is read while the process runs, which else would wait.
+fn read_in_background(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut text = Vec::new();
@@ -108,11 +109,11 @@ mod tests {
 
     #[test]
     fn without_a_limit_there_is_always_time() {
-        assert!(!Limit::default().is_reached());
-        assert!(Limit::from_now(0.0).is_reached());
-        assert!(!Limit::from_now(1e9).is_reached());
+        assert!(!TimeLimit::default().is_reached());
+        assert!(TimeLimit::from_now(0.0).is_reached());
+        assert!(!TimeLimit::from_now(1e9).is_reached());
         assert_eq!(
-            [1.0, 10.0, 0.5].map(|n| Limit::from_now(n).shown()),
+            [1.0, 10.0, 0.5].map(|n| TimeLimit::from_now(n).format_limit()),
             ["1 minute", "10 minutes", "0.5 minutes"]
         );
     }
@@ -122,14 +123,14 @@ mod tests {
     fn a_process_is_ended_at_the_limit() {
         let mut command = Command::new("sleep");
         let before = Instant::now();
-        let output = Limit::from_now(0.001).output(command.arg("60")).expect("it starts");
+        let output = TimeLimit::from_now(0.001).run_process(command.arg("60")).expect("it starts");
         assert!(output.is_none() && before.elapsed() < Duration::from_secs(30));
-        for limit in [Limit::default(), Limit::from_now(60.0)] {
-            let output = limit.output(Command::new("echo").arg("done")).expect("it starts");
+        for limit in [TimeLimit::default(), TimeLimit::from_now(60.0)] {
+            let output = limit.run_process(Command::new("echo").arg("done")).expect("it starts");
             assert_eq!(output.expect("it ends").stdout, b"done\n");
         }
-        assert!(Limit::default().output(&mut Command::new("no-such-program")).is_err());
-        let output = Limit::default().output_until(command.arg("60"), || true).expect("it starts");
+        assert!(TimeLimit::default().run_process(&mut Command::new("no-such-program")).is_err());
+        let output = TimeLimit::default().output_until(command.arg("60"), || true).expect("it starts");
         assert!(!output.expect("time is left").status.success());
     }
 }

@@ -57,13 +57,13 @@ mod tests {
         }
     }
 
-    fn row(id: &str) -> String {
+    fn test_row(id: &str) -> String {
         format!("{id}\tf\tl\tX\tx\t_\t0\troot\t_\t_\n")
     }
 
     #[test]
     fn long_sentences() {
-        assert_linear(|n| ((1..=n).map(|i| row(&i.to_string())).collect::<String>() + "\n").into());
+        assert_linear(|n| ((1..=n).map(|i| test_row(&i.to_string())).collect::<String>() + "\n").into());
         assert_linear(|n| {
             let word = |i: usize| format!("{i}\té\tl\tX\tx\tA=B\t{}\tdep\t{}:dep\tA=b c\n", i - 1, i - 1);
             ((1..=n).map(word).collect::<String>() + "\n").into()
@@ -76,7 +76,7 @@ mod tests {
             ["\t", " ", "a", "é", "1", "a b\t", "e\u{301}", "\r", "|", "A=B|", "1:dep|", "#", "\u{3000}"]
         {
             assert_linear(|n| (piece.repeat(n) + "\n\n").into());
-            assert_linear(|n| format!("# {}\n{}\n", piece.repeat(n), row("1")).into());
+            assert_linear(|n| format!("# {}\n{}\n", piece.repeat(n), test_row("1")).into());
             for column in 0..10 {
                 let mut columns = ["1", "f", "l", "X", "x", "_", "0", "root", "_", "_"].map(str::to_owned);
                 assert_linear(|n| {
@@ -98,15 +98,15 @@ mod tests {
         assert_linear(|n| b"\xff".repeat(n));
         assert_linear(|n| b"\xe2\x80 \t".repeat(n));
         assert_linear(|n| {
-            (format!("# sent_id = {}\n", "x".repeat(n)) + &row("7").repeat(n / 50) + "\n").into()
+            (format!("# sent_id = {}\n", "x".repeat(n)) + &test_row("7").repeat(n / 50) + "\n").into()
         });
     }
 
     #[test]
     fn ranges_in_any_order() {
-        let range = |i: usize| row(&format!("{i}-{}", i + 1));
+        let range = |i: usize| test_row(&format!("{i}-{}", i + 1));
         assert_linear(|n| (1..=n).rev().map(range).collect::<String>().into());
-        assert_linear(|n| (1..=n).map(|i| row(&format!("{i}-{n}"))).collect::<String>().into());
-        assert_linear(|n| (1..=n).map(|i| row(&format!("0.{i}"))).collect::<String>().into());
+        assert_linear(|n| (1..=n).map(|i| test_row(&format!("{i}-{n}"))).collect::<String>().into());
+        assert_linear(|n| (1..=n).map(|i| test_row(&format!("0.{i}"))).collect::<String>().into());
     }
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_record::{GridPlace, Input, Reading, Settings, Twin, find_twins};
 
-use crate::inputs::Sources;
+use crate::inputs::StudyInputs;
 use crate::study::Study;
 
 /// Leaves cells out of the study's grid that are the same experiment as others. What is left out is listed in the study.
-pub(crate) fn merge(study: &mut Study, sources: &Sources) {
+pub(crate) fn merge_twins(study: &mut Study, sources: &StudyInputs) {
     let found = find_twins(study.grid.with_twins().map(|settings| {
-        let read = reading(sources, &settings);
+        let read = reading_of_cell(sources, &settings);
         (settings, Some(read))
     }));
     let named: BTreeSet<usize> = (0..found.len()).filter(|&at| found[at].is_some()).collect();
@@ -28,17 +28,20 @@ pub(crate) fn merge(study: &mut Study, sources: &Sources) {
 }
 
 /// What a cell reads, by contents.
-fn reading(sources: &Sources, settings: &Settings) -> Reading {
+fn reading_of_cell(sources: &StudyInputs, settings: &Settings) -> Reading {
     let encoder = &sources.encoders[&settings.encoder.name];
     let hash = |(role, input): (String, Input)| match role.as_str() {
         "config" => (role, encoder.config.clone()),
         _ => (role, input.sha256),
     };
-    Reading { contents: sources.inputs(settings).into_iter().map(hash).collect(), blocks: encoder.blocks }
+    Reading {
+        contents: sources.inputs_of_cell(settings).into_iter().map(hash).collect(),
+        blocks: encoder.blocks,
+    }
 }
 
 /// Prints which names of the plan mean the same, each pair once.
-pub(crate) fn announce(twins: &[Twin]) {
+pub(crate) fn announce_twins(twins: &[Twin]) {
     let mut lines: Vec<String> = Vec::new();
     for Twin { place, same_as } in twins {
         let mut line = |what: &str, name: &str, same: &str, why: &str| {
@@ -51,9 +54,9 @@ pub(crate) fn announce(twins: &[Twin]) {
         line("policies", place.policy.as_str(), same_as.policy.as_str(), "freezes the same parameters as");
         line("treebanks", &place.lang, &same_as.lang, "has the same files as");
         for (axis, value) in &place.axes {
-            let same = same_as.axes.get(axis).map_or_else(String::new, shown);
+            let same = same_as.axes.get(axis).map_or_else(String::new, shown_value);
             let what = if axis == "encoder.name" { "encoders" } else { "data" };
-            line(what, &shown(value), &same, "has the same files as");
+            line(what, &shown_value(value), &same, "has the same files as");
         }
     }
     for line in lines {
@@ -61,6 +64,6 @@ pub(crate) fn announce(twins: &[Twin]) {
     }
 }
 
-fn shown(value: &toml::Value) -> String {
+fn shown_value(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), String::from)
 }

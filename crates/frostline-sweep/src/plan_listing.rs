@@ -8,37 +8,42 @@ use frostline_assets::licence_of;
 use frostline_record::{Bits, FindLr, Input, Inputs, Precision, SearchSettings, Settings};
 use frostline_report::visible;
 
-use crate::fault::{Result, environment};
+use crate::fault::{CommandResult, environment_fault};
 use crate::forecast::Costs;
-use crate::inputs::Sources;
+use crate::inputs::StudyInputs;
 use crate::place;
 use crate::program::Program;
 use crate::study::Study;
-use crate::units::{bytes, counted, grouped};
+use crate::units::{count_noun, format_bytes, group_thousands};
 
-/// `frostline plan`: writes the inputs, and the cells with what they are predicted to cost, where that was asked.
+/// `frostline plan`: writes the inputs and the cells, with their predicted cost if it was asked for.
 ///
 /// # Errors
-/// Where `out` cannot be written.
-pub(crate) fn write(
+/// If `out` cannot be written.
+pub(crate) fn write_plan(
     study: &Study,
-    sources: &Sources,
+    sources: &StudyInputs,
     folder: &Path,
     costs: Option<&Costs>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let inputs = header(study) + &origins(study, sources);
-    writeln!(out, "{}folder    {}", visible(&inputs), visible(&place::shown(folder)))?;
-    cells(study, costs, out)?;
-    write!(out, "{}", costs.map_or_else(String::new, |costs| costs.summary(study.grid.len())))
+    let inputs = describe_study(study) + &describe_origins(study, sources);
+    writeln!(out, "{}folder    {}", visible(&inputs), visible(&place::shown_path(folder)))?;
+    write_cells(study, costs, out)?;
+    write!(out, "{}", costs.map_or_else(String::new, |costs| costs.summary_lines(study.grid.len())))
 }
 
 /// Prints the inputs and the worker program before the cells run.
-pub(crate) fn introduce(study: &Study, sources: &Sources, program: &Program) {
-    say!("{}{}{}", header(study), origins(study, sources), about(study, program).trim_end());
+pub(crate) fn print_inputs(study: &Study, sources: &StudyInputs, program: &Program) {
+    say!(
+        "{}{}{}",
+        describe_study(study),
+        describe_origins(study, sources),
+        describe_program(study, program).trim_end()
+    );
 }
 
-fn about(study: &Study, program: &Program) -> String {
+fn describe_program(study: &Study, program: &Program) -> String {
     let about = &program.about;
     let mut text = format!(
         "program   frostline {} on {} ({}), code {}\n",
@@ -64,7 +69,7 @@ fn about(study: &Study, program: &Program) -> String {
             let _ = writeln!(
                 text,
                 "precision {name} is asked for by {asked} of {}, but {} has no native {name}: {here}",
-                counted(study.grid.len(), "cell"),
+                count_noun(study.grid.len(), "cell"),
                 about.isa
             );
         }
@@ -73,27 +78,27 @@ fn about(study: &Study, program: &Program) -> String {
 }
 
 /// Whether a program on this machine can compute what the study asks for: TF32 is never replaced by something else.
-pub(crate) fn check_precision(study: &Study, program: &Program) -> Result<()> {
+pub(crate) fn check_precision(study: &Study, program: &Program) -> CommandResult<()> {
     let (asked, isa) = (|settings: &Settings| settings.train.precision, &program.about.isa);
     let cells = study.grid.iter().filter(|settings| asked(settings) == Precision::Tf32).count();
     if cells > 0 && !Precision::Tf32.is_native_in(isa) {
-        return environment(format!(
+        return environment_fault(format!(
             "train.precision is `tf32` in {} of {}, which the backend {} ({isa}) lacks: it needs `cuda` on a GPU whose \
              tensor cores have TF32; use f32 or bf16",
             cells,
-            counted(study.grid.len(), "cell"),
+            count_noun(study.grid.len(), "cell"),
             program.backend
         ));
     }
     Ok(())
 }
 
-fn header(study: &Study) -> String {
+fn describe_study(study: &Study) -> String {
     let plan = &study.plan;
     let mut text = format!("plan      {} ({})", plan.name, study.origin);
     let axes = plan.axes().into_iter().map(|axis| format!("{} {axis}", plan.grid[axis].len()));
     let axes: Vec<String> = axes.collect();
-    let _ = write!(text, ": {}", counted(study.grid.len(), "cell"));
+    let _ = write!(text, ": {}", count_noun(study.grid.len(), "cell"));
     if !axes.is_empty() {
         let _ = write!(text, " = {}", axes.join(" x "));
     }
@@ -109,10 +114,10 @@ fn header(study: &Study) -> String {
         );
     }
     for change in &study.overrides {
-        let _ = writeln!(text, "          with {change}{}", exceptions(study, change));
+        let _ = writeln!(text, "          with {change}{}", list_exceptions(study, change));
     }
     if let Some(search) = &study.search {
-        let sets = counted(search.sets(), "set");
+        let sets = count_noun(search.count_sets(), "set");
         let _ = writeln!(
             text,
             "greedy    each round freezes one more block, {sets} of blocks in all; this is the first round"
@@ -125,7 +130,7 @@ fn header(study: &Study) -> String {
             "find-lr   first a search for learning rates, {rates} or more for each policy{} in {}, seed {seed}; its cells are \
              not among these",
             if plan.search.lr == FindLr::Lang { " in each language" } else { "" },
-            counted(rungs, "rung")
+            count_noun(rungs, "rung")
         );
     }
     if plan.synthetic {
@@ -134,8 +139,8 @@ fn header(study: &Study) -> String {
     text
 }
 
-/// What keeps its own value of a setting that was changed: stages, policies, languages; empty if nothing does.
-fn exceptions(study: &Study, change: &str) -> String {
+/// Lists what keeps its own value of a changed setting: stages, policies, languages; empty if nothing does.
+fn list_exceptions(study: &Study, change: &str) -> String {
     let path = change.split('=').next().unwrap_or_default().trim();
     let plan = &study.plan;
     let stages =
@@ -146,28 +151,29 @@ fn exceptions(study: &Study, change: &str) -> String {
     if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) }
 }
 
-fn origins(study: &Study, sources: &Sources) -> String {
+fn describe_origins(study: &Study, sources: &StudyInputs) -> String {
     let mut text = String::new();
     for (lang, treebank) in &sources.treebanks {
         let synthetic = if study.plan.synthetic { ", synthetic" } else { "" };
         let _ = writeln!(text, "data      {lang} = {} ({}{synthetic})", treebank.name, treebank.origin);
-        for (split, input) in splits(&treebank.files) {
+        for (split, input) in split_files(&treebank.files) {
             let sentences = treebank.sentences.get(split).copied().unwrap_or(0);
             let _ = writeln!(
                 text,
                 "          {split:<10} {:>7} sentences  {}",
-                grouped(sentences as u64),
-                file(input)
+                group_thousands(sentences as u64),
+                describe_file(input)
             );
         }
-        text += &licence(&treebank.files);
+        text += &licence_line(&treebank.files);
     }
     for (name, encoder) in &sources.encoders {
-        let _ = writeln!(text, "encoder   {name} ({}): {}", encoder.origin, counted(encoder.blocks, "block"));
+        let _ =
+            writeln!(text, "encoder   {name} ({}): {}", encoder.origin, count_noun(encoder.blocks, "block"));
         for (role, input) in &encoder.files {
-            let _ = writeln!(text, "          {role:<10} {}", file(input));
+            let _ = writeln!(text, "          {role:<10} {}", describe_file(input));
         }
-        text += &licence(&encoder.files);
+        text += &licence_line(&encoder.files);
         if !encoder.files.contains_key("weights") {
             text.push_str("          weights    drawn at random from the config and each cell's seed\n");
         }
@@ -175,8 +181,8 @@ fn origins(study: &Study, sources: &Sources) -> String {
     text
 }
 
-/// A line with the licence that the files beside these state; empty if there is none.
-fn licence(files: &Inputs) -> String {
+/// Returns a line with the licence that the files next to these state; empty if there is none.
+fn licence_line(files: &Inputs) -> String {
     let folder = files.values().next().and_then(|input| Path::new(&input.path).parent());
     let found = folder.and_then(licence_of);
     found.map_or(String::new(), |found| {
@@ -184,33 +190,33 @@ fn licence(files: &Inputs) -> String {
     })
 }
 
-fn splits(files: &Inputs) -> impl Iterator<Item = (&'static str, &Input)> {
+fn split_files(files: &Inputs) -> impl Iterator<Item = (&'static str, &Input)> {
     ["train", "dev", "test"].into_iter().filter_map(|split| files.get(split).map(|input| (split, input)))
 }
 
-fn file(input: &Input) -> String {
-    format!("{:>9}  sha256 {}  {}", bytes(input.bytes), &input.sha256[..12], input.path)
+fn describe_file(input: &Input) -> String {
+    format!("{:>9}  sha256 {}  {}", format_bytes(input.bytes), &input.sha256[..12], input.path)
 }
 
-fn cells(study: &Study, costs: Option<&Costs>, out: &mut impl Write) -> io::Result<()> {
+fn write_cells(study: &Study, costs: Option<&Costs>, out: &mut impl Write) -> io::Result<()> {
     for (number, settings) in study.grid.iter().enumerate() {
         let Settings { lang, policy, seed, .. } = &settings;
         let cost = costs.map_or_else(String::new, |costs| costs.of_cell(number));
-        let (axes, own) = (axes(study, &settings), own(study, &settings));
+        let (axes, own) = (axis_values(study, &settings), own_settings(study, &settings));
         writeln!(out, "{:>4}  {lang} {policy} seed {seed}{axes}{own}{cost}", number + 1)?;
     }
     Ok(())
 }
 
-/// What a cell's policy and language have of their own, each after a space.
-fn own(study: &Study, settings: &Settings) -> String {
+/// Returns the own settings of a cell's policy and language, each after a space.
+fn own_settings(study: &Study, settings: &Settings) -> String {
     let of_policy = study.plan.own_of_policy(&settings.policy);
     let own = of_policy.into_iter().chain(study.plan.own_of_lang(&settings.lang));
     own.map(|(path, value)| format!(" {path}={value}")).collect()
 }
 
-/// A cell's values on the plan's axes other than language, policy and seed, each after a space.
-pub(crate) fn axes(study: &Study, settings: &Settings) -> String {
+/// Returns a cell's values on the plan's axes other than language, policy and seed, each after a space.
+pub(crate) fn axis_values(study: &Study, settings: &Settings) -> String {
     let extra_axes = study.plan.extra_axes();
     if extra_axes.is_empty() {
         return String::new();

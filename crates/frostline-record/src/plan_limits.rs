@@ -1,5 +1,6 @@
 //! How large a plan may be, and that every number of it can be stored.
 
+use crate::check::check_ranges;
 use crate::{Plan, PlanError, TimingSettings};
 
 /// The most cells of a plan.
@@ -39,10 +40,7 @@ impl Plan {
             few("settings.stages", self.settings.stages.len()),
             few("settings.tasks", self.settings.tasks.len()),
         ];
-        let mut rules = rules.into_iter().chain(self.search.range_rules());
-        if let Some((path, value, _, range)) = rules.find(|rule| !rule.2) {
-            return Err(PlanError::OutOfRange { path: path.into(), value, range: range.into() });
-        }
+        check_ranges(rules.into_iter().chain(self.search.range_rules()))?;
         let all = toml::Value::try_from(self).map_err(|error| PlanError::Syntax {
             path: format!("the plan `{}`", self.name),
             reason: error.to_string(),
@@ -76,7 +74,7 @@ fn unusable_number(path: &str, value: &toml::Value) -> Option<(String, f64)> {
 mod tests {
     use super::*;
 
-    fn error(text: &str) -> String {
+    fn range_error(text: &str) -> String {
         let text = format!("schema = 4\nname = 'x'\n{text}\n[treebanks]\nen = 'EN'");
         let plan = Plan::parse(&text, "x.toml");
         plan.and_then(|plan| plan.cells().map(|_| ())).expect_err(&text).to_string()
@@ -105,11 +103,11 @@ mod tests {
         ];
         for number in ["inf", "-inf", "nan", "1e-320", "1e-40", "1e40", "1e308"] {
             for setting in settings {
-                error(&format!("settings.{setting} = {number}"));
-                error(&format!("grid.'{setting}' = [{number}]"));
-                error(&format!("[[settings.stages]]\n'{setting}' = {number}"));
+                range_error(&format!("settings.{setting} = {number}"));
+                range_error(&format!("grid.'{setting}' = [{number}]"));
+                range_error(&format!("[[settings.stages]]\n'{setting}' = {number}"));
             }
-            error(&format!("checkpoints.minutes = {number}"));
+            range_error(&format!("checkpoints.minutes = {number}"));
         }
     }
 
@@ -141,7 +139,7 @@ mod tests {
             "settings.eval.batch_tokens = 9223372036854775807",
             "settings.data.max_length = 9223372036854775807",
         ]
-        .map(error);
+        .map(range_error);
         insta::assert_snapshot!(errors.join("\n"));
     }
 }
