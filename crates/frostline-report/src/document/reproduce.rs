@@ -19,7 +19,7 @@ pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, St
         "Save the plan below as `plan.toml`, put the treebanks and the encoder at the paths in it, and run these \
          commands. {place}, accuracies come out the same bit for bit; times do not."
     ));
-    page.code("sh", commands_to_repeat(study));
+    page.code("shell", commands_to_repeat(study));
     page.section(2, "The plan, with what was set on the command line");
     page.code("toml", plan(&study.sweep.plan));
     collect_prose(topics, study, Place::Appendix, &mut page);
