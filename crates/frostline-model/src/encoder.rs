@@ -7,7 +7,7 @@ use burn::prelude::*;
 use frostline_kernels::{Activation, AddNorm, AttentionForm, Dropout, Kernels, Pack, Picked, Precision, Rows};
 
 use crate::adapter::Adapter;
-use crate::architecture::AttentionForms;
+use crate::forms::AttentionForms;
 use crate::linear::{Builder, Linear, Norm, add_norm};
 use crate::{EncoderConfig, Matrix, ModelError, NormPlace, PackedInput, ParameterSource, Vocabulary};
 

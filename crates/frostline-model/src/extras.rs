@@ -1,8 +1,6 @@
 //! The shapes of additions to an encoder: low-rank matrices for linear layers, bottlenecks in blocks, and a
 //! learned mix of all blocks' outputs.
 
-use crate::EncoderConfig;
-
 /// Additions to an encoder; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extras {
@@ -81,22 +79,6 @@ impl Matrix {
             Self::Intermediate => "intermediate",
             Self::Gate => "gate",
             Self::Output => "output",
-        }
-    }
-
-    /// Returns whether a block of this encoder has the layer.
-    #[must_use]
-    pub const fn exists_in(self, config: &EncoderConfig) -> bool {
-        !matches!(self, Self::Gate) || config.architecture.gated
-    }
-
-    /// Returns whether the layer of this encoder adds a bias.
-    #[must_use]
-    pub const fn has_bias(self, config: &EncoderConfig) -> bool {
-        match self {
-            Self::Query | Self::Key | Self::Value | Self::AttentionOutput => config.architecture.attention_bias,
-            Self::Intermediate | Self::Gate => config.architecture.inner_bias,
-            Self::Output => config.architecture.output_bias,
         }
     }
 

@@ -2,48 +2,15 @@
 //!
 //! # To add a kind of head
 //!
-//! A `HeadKind` in `crates/frostline-model/src/head.rs`, its names in the tables of `families/`, its class in `export.rs`,
+//! A `HeadKind` in `crates/frostline-model/src/head_kind.rs`, its names in the tables of `families/`, its class in `export.rs`,
 //! and the same in `crates/frostline-record/src/task.rs`.
 
 use burn::module::Module;
 use burn::prelude::*;
 use burn::tensor::activation;
-use frostline_kernels::{Activation, Kernels, Rows};
+use frostline_kernels::{Kernels, Rows};
 
-use crate::{EncoderConfig, Linear, Norm, ParameterSource, Pass, WordHead};
-
-/// The architecture of a head. In all of them, dropout comes right before the classifier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadKind {
-    /// The family's head for words: a classifier, or [`HeadKind::Transform`] if the family has that.
-    Linear,
-    /// DistilBERT's sentence head: a linear layer (`pre_classifier`), ReLU, a classifier.
-    DistilBert,
-    /// BERT's sentence head: a linear layer (the pooler), tanh, a classifier. RoBERTa's has the same
-    /// form with other names; its additional dropout in training is not implemented.
-    Pooler,
-    /// A linear layer, an activation, a norm, a classifier: ModernBERT's head for words.
-    Transform {
-        /// The function after the linear layer.
-        activation: Activation,
-        /// Whether the linear layer adds a bias.
-        bias: bool,
-    },
-}
-
-impl HeadKind {
-    /// Returns whether the head has a norm before the classifier.
-    #[must_use]
-    pub const fn has_norm(self) -> bool {
-        matches!(self, Self::Transform { .. })
-    }
-
-    /// Returns whether the layer before the classifier adds a bias, if there is one.
-    #[must_use]
-    pub const fn has_dense_bias(self) -> bool {
-        !matches!(self, Self::Transform { bias: false, .. })
-    }
-}
+use crate::{EncoderConfig, HeadKind, Linear, Norm, ParameterSource, Pass, WordHead};
 
 /// A head's kind and size.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -63,6 +63,22 @@ impl EncoderConfig {
 }
 
 impl Matrix {
+    /// Returns whether a block of this encoder has the layer.
+    #[must_use]
+    pub const fn exists_in(self, config: &EncoderConfig) -> bool {
+        !matches!(self, Self::Gate) || config.architecture.gated
+    }
+
+    /// Returns whether the layer of this encoder adds a bias.
+    #[must_use]
+    pub const fn has_bias(self, config: &EncoderConfig) -> bool {
+        match self {
+            Self::Query | Self::Key | Self::Value | Self::AttentionOutput => config.architecture.attention_bias,
+            Self::Intermediate | Self::Gate => config.architecture.inner_bias,
+            Self::Output => config.architecture.output_bias,
+        }
+    }
+
     /// Returns the sizes of an input row and of an output row.
     #[must_use]
     pub const fn sides(self, config: &EncoderConfig) -> [usize; 2] {

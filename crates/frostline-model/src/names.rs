@@ -1,7 +1,7 @@
 //! The Hugging Face names of this crate's parameter paths.
 
 use crate::Family;
-use crate::families::Name;
+use crate::family::Name;
 
 /// The place of a parameter in files.
 #[derive(Clone, Debug, PartialEq, Eq)]

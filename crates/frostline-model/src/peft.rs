@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::checkpoint::transpose;
 use crate::export::{name_in_model, put_part, safetensors_file};
-use crate::families::Name;
+use crate::family::Name;
 use crate::names::{StoredName, stored_name};
 use crate::{EncoderConfig, HeadKind, LoraShape, Matrix, ModelError, Values};
 

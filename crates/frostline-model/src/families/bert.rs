@@ -7,14 +7,13 @@ use super::read::{
     activation, default_activation, default_dropout_rate, default_initializer_range, default_norm_eps,
     default_position_type,
 };
-use super::{Family, Name, SentenceHead, Table};
+use crate::family::{Family, Name, SentenceHead, Table};
 use crate::{Architecture, EncoderConfig, Extras, HeadKind};
 
 pub(super) static BERT: Table = Table {
     name: "bert",
     types: &[("bert", "Bert")],
     keys: KEYS,
-    read,
     prefix: "bert",
     outside: OUTSIDE,
     blocks: "encoder.layer",
@@ -32,7 +31,6 @@ pub(super) static ROBERTA: Table = Table {
     name: "roberta",
     types: &[("roberta", "Roberta"), ("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert")],
     keys: KEYS,
-    read,
     prefix: "roberta",
     outside: OUTSIDE,
     blocks: "encoder.layer",
@@ -147,7 +145,7 @@ impl File {
     }
 }
 
-fn read(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
+pub(super) fn read(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
     let file: File =
         serde_json::from_value(file).map_err(|error| format!("not a {model_type} config: {error}"))?;
     if model_type == "bert" {

@@ -4,14 +4,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::read::{activation, default_activation, default_dropout_rate, default_initializer_range};
-use super::{Family, Name, SentenceHead, Table};
+use crate::family::{Family, Name, SentenceHead, Table};
 use crate::{Architecture, EncoderConfig, Extras, HeadKind};
 
 pub(super) static TABLE: Table = Table {
     name: "distilbert",
     types: &[("distilbert", "DistilBert")],
     keys: &["vocab_size", "dim", "n_layers", "n_heads", "hidden_dim", "max_position_embeddings", "activation"],
-    read,
     prefix: "distilbert",
     outside: &[
         Name::own("embeddings.word", "embeddings.word_embeddings"),
@@ -56,7 +55,7 @@ struct File {
     activation: String,
 }
 
-fn read(file: Value, _: &str) -> Result<EncoderConfig, String> {
+pub(super) fn read(file: Value, _: &str) -> Result<EncoderConfig, String> {
     let file: File =
         serde_json::from_value(file).map_err(|error| format!("not a distilbert config: {error}"))?;
     Ok(EncoderConfig {

@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Family, Name, Table, bert};
+use super::bert;
 use crate::EncoderConfig;
+use crate::family::{Family, Name, Table};
 
 pub(super) static TABLE: Table = Table {
     name: "electra",
@@ -23,7 +24,6 @@ pub(super) static TABLE: Table = Table {
         "attention_probs_dropout_prob",
         "hidden_act",
     ],
-    read,
     prefix: "electra",
     outside: &[
         Name::own("embeddings.word", "embeddings.word_embeddings"),
@@ -48,7 +48,7 @@ fn default_embedding_size() -> usize {
     128
 }
 
-fn read(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
+pub(super) fn read(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
     let broken = |error: serde_json::Error| format!("not an {model_type} config: {error}");
     let File { embedding_size } = File::deserialize(&file).map_err(broken)?;
     let file: bert::File = serde_json::from_value(file).map_err(broken)?;

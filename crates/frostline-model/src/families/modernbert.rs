@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::read::{activation, default_activation, default_initializer_range};
-use super::{Family, Name, Table};
+use crate::family::{Family, Name, Table};
 use crate::{Architecture, EncoderConfig, Extras, LayerKind, NormPlace, RotaryBases, WordHead};
 
 pub(super) static TABLE: Table = Table {
@@ -32,7 +32,6 @@ pub(super) static TABLE: Table = Table {
         "classifier_activation",
         "classifier_bias",
     ],
-    read,
     prefix: "model",
     outside: &[
         Name::own("embeddings.word", "embeddings.tok_embeddings"),
@@ -174,7 +173,7 @@ impl File {
     }
 }
 
-fn read(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
+pub(super) fn read(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
     let file: File =
         serde_json::from_value(file).map_err(|error| format!("not a {model_type} config: {error}"))?;
     let architecture = Architecture {

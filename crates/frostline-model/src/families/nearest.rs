@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{FAMILIES, Table};
+use super::FAMILIES;
+use crate::family::Table;
 
 /// Most keys that an error lists.
 const MOST_KEYS: usize = 6;
@@ -38,7 +39,7 @@ const DESCRIPTIVE: [&str; 26] = [
 ];
 
 /// Returns the reason why a config of this `model_type` cannot be used.
-pub(crate) fn unknown_type(model_type: &str, config: &Value) -> String {
+pub(super) fn unknown_type(model_type: &str, config: &Value) -> String {
     let types: Vec<String> =
         FAMILIES.iter().flat_map(|table| table.types).map(|(name, _)| format!("`{name}`")).collect();
     let (last, others) = types.split_last().expect("there are families");

@@ -5,14 +5,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::read::{activation, default_initializer_range, default_norm_eps};
-use super::{Family, Name, Table};
+use crate::family::{Family, Name, Table};
 use crate::{Architecture, EncoderConfig, Extras, RotaryBases};
 
 pub(super) static NOMIC: Table = Table {
     name: "nomic_bert",
     types: &[("nomic_bert", "NomicBert")],
     keys: KEYS,
-    read: read_nomic,
     prefix: "nomic_bert",
     outside: &[
         Name::own("embeddings.word", "embeddings.word_embeddings"),
@@ -39,7 +38,6 @@ pub(super) static GTE: Table = Table {
     name: "gte",
     types: &[("gte", "Gte")],
     keys: KEYS,
-    read: read_gte,
     prefix: "gte",
     outside: &[
         Name::own("embeddings.word", "embeddings.word_embeddings"),
@@ -155,7 +153,7 @@ fn parse(file: Value, model_type: &str) -> Result<(File, Activation), String> {
 }
 
 /// NomicBERT: no linear layer of a block has a bias.
-fn read_nomic(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
+pub(super) fn read_nomic(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
     let (file, activation) = parse(file, model_type)?;
     let encoder = file.encoder(Family(&NOMIC), 1000.0)?;
     let architecture = Architecture {
@@ -169,7 +167,7 @@ fn read_nomic(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
 }
 
 /// GTE: the first layers of the feed-forward part have no bias.
-fn read_gte(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
+pub(super) fn read_gte(file: Value, model_type: &str) -> Result<EncoderConfig, String> {
     let (file, activation) = parse(file, model_type)?;
     let encoder = file.encoder(Family(&GTE), 160_000.0)?;
     let architecture = Architecture { activation, inner_bias: false, ..encoder.architecture };
