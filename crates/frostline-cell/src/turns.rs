@@ -77,7 +77,8 @@ impl Work for Timing<'_> {
         let set = drawn(&data, first, job.measure);
         let (mut models, mut ready): (Vec<(EncoderConfig, Network<B>)>, Vec<Ready<'_>>) = Default::default();
         for cell in &job.cells {
-            let policy = cell.settings.policy.resolve(encoder_blocks(&data.encoder), &head_names(&cell.settings))?;
+            let policy =
+                cell.settings.policy.resolve(encoder_blocks(&data.encoder), &head_names(&cell.settings))?;
             let added = extras(&cell.settings, &[&policy], data.encoder.depth)?;
             let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
             let known = models.iter().position(|(other, _)| *other == encoder);

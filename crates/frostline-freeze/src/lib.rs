@@ -12,12 +12,13 @@ mod policy;
 mod rates;
 mod resolved;
 mod settling;
+mod shape;
 mod subsets;
 mod timeline;
 
 pub use accounts::{Account, Accounts, Parameter};
 pub use blocks::Blocks;
-pub use cost::{Cost, PrefixMode, Shape, Work, Workload};
+pub use cost::{Cost, PrefixMode, Work, Workload};
 pub use group::Group;
 pub use machine::Machine;
 pub use memory::StepMemory;
@@ -28,4 +29,5 @@ pub use policy::{
 pub use rates::LayerDecay;
 pub use resolved::ResolvedPolicy;
 pub use settling::{Settling, SettlingRule};
+pub use shape::Shape;
 pub use timeline::Timeline;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::{BlockCount, Blocks, FreezeSchedule, FrozenBlocks, FrozenHeads, Group, PeftMethod, Policy, PolicyError};
+use crate::{
+    BlockCount, Blocks, FreezeSchedule, FrozenBlocks, FrozenHeads, Group, PeftMethod, Policy, PolicyError,
+};
 
 /// The frozen parameters of an encoder with heads, and the tuning of the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -284,7 +286,10 @@ mod tests {
         assert_eq!(frozen("alternating", modern()).unwrap(), [0, 2, 4]);
         for blocks in [Blocks::from(6), Blocks::new(6, 0..6)] {
             let error = frozen("local", blocks).unwrap_err().to_string();
-            assert!(error.starts_with("`local` is impossible: the encoder's blocks all attend alike"), "{error}");
+            assert!(
+                error.starts_with("`local` is impossible: the encoder's blocks all attend alike"),
+                "{error}"
+            );
         }
     }
 
@@ -388,7 +393,10 @@ mod tests {
         // A method trains what it selects by path.
         assert_eq!(frozen("none+lora"), (true, false));
         let lora = ResolvedPolicy::parse("head-only", 6).unwrap();
-        assert_eq!(lora.canonical_form(), ResolvedPolicy::parse("all+embeddings", 6).unwrap().canonical_form());
+        assert_eq!(
+            lora.canonical_form(),
+            ResolvedPolicy::parse("all+embeddings", 6).unwrap().canonical_form()
+        );
     }
 
     #[test]

@@ -25,6 +25,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             other_rows,
             added: [0, 0],
             added_inputs: [0, 0],
+            ..Shape::new(depth, 16 * hidden * head)
         },
     )
 }

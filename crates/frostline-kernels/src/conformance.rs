@@ -430,7 +430,10 @@ fn form_cases() -> Vec<(String, Case)> {
     let layers = [[n, 64], [64, 64], [64, 64], [64, 64], [1, 64], [1, 64], [1, 64]];
     let within = Operation::FormSelfAttention(form(2, 32, true, Some(16)), pack.clone(), drop);
     let mut cases = vec![
-        ("attention in a window, 2 heads of 32".to_string(), attention(form(2, 32, false, Some(16)), 64, drop)),
+        (
+            "attention in a window, 2 heads of 32".to_string(),
+            attention(form(2, 32, false, Some(16)), 64, drop),
+        ),
         ("rotated attention, 3 heads of 6".into(), attention(form(3, 6, true, None), 18, Dropout::OFF)),
         ("rotated queries, keys, values and attention in a window".into(), Case::of(within, &layers)),
         ("dropout and residual".into(), Case::of(Operation::DropAdd(drop, rows), &[[n, 70], [n, 70]])),

@@ -78,7 +78,8 @@ impl Rotary {
             let (sine, cosine) = libm::sincos(f64::from(angle));
             [cosine as f32, sine as f32]
         };
-        let of_position = |position| frequencies.iter().map(move |frequency| turn(position as f32 * frequency));
+        let of_position =
+            |position| frequencies.iter().map(move |frequency| turn(position as f32 * frequency));
         Self { half, turns: (0..positions).flat_map(of_position).collect() }
     }
 

@@ -8,8 +8,8 @@ use burn::tensor::activation;
 use burn::tensor::backend::AutodiffBackend;
 
 use crate::{
-    Activation, AddNorm, AttentionForm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update, Updated,
-    Values, stock,
+    Activation, AddNorm, AttentionForm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update,
+    Updated, Values, stock,
 };
 
 /// The operations of a training step on a backend.

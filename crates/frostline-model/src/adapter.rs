@@ -25,7 +25,10 @@ impl<B: Backend> Builder<'_, B> {
         let path = format!("encoder.blocks.{block}.adapter");
         let (h, size) = (config.hidden, adapters.size);
         let [down, up] = ["down", "up"].map(|part| format!("{path}.{part}"));
-        Ok(Some(Adapter { down: self.linear(&down, [h, size], true)?, up: self.linear(&up, [size, h], true)? }))
+        Ok(Some(Adapter {
+            down: self.linear(&down, [h, size], true)?,
+            up: self.linear(&up, [size, h], true)?,
+        }))
     }
 }
 

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use burn::module::{Module, Param};
 use burn::prelude::*;
-use frostline_kernels::{Activation, AddNorm, AttentionForm, Dropout, Kernels, Pack, Picked, Precision, Rows};
+use frostline_kernels::{
+    Activation, AddNorm, AttentionForm, Dropout, Kernels, Pack, Picked, Precision, Rows,
+};
 
 use crate::adapter::Adapter;
 use crate::forms::AttentionForms;
@@ -223,9 +225,8 @@ impl<B: Kernels> Embeddings<B> {
         let e = config.embedding;
         let path = |name: &str| format!("encoder.embeddings.{name}");
         let word = builder.source.rows(&path("word"), [config.vocabulary, e], vocabulary.rows())?;
-        let table = |name: &str, has: bool, rows| {
-            has.then(|| builder.tensor(&path(name), [rows, e])).transpose()
-        };
+        let table =
+            |name: &str, has: bool, rows| has.then(|| builder.tensor(&path(name), [rows, e])).transpose();
         let projected = e != config.hidden;
         Ok(Self {
             word: builder.parameter(word, [vocabulary.rows().len(), e]),
@@ -291,7 +292,9 @@ impl<B: Kernels> Encoder<B> {
         Ok(Self {
             embeddings: Embeddings::build(config, vocabulary, &b)?,
             blocks: (0..config.depth).map(block).collect::<Result<_, ModelError>>()?,
-            final_norm: final_norm.then(|| b.norm("encoder.final_norm", config, config.hidden)).transpose()?,
+            final_norm: final_norm
+                .then(|| b.norm("encoder.final_norm", config, config.hidden))
+                .transpose()?,
         })
     }
 

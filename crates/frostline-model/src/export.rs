@@ -57,7 +57,12 @@ impl HuggingFaceExport<'_> {
             } else {
                 (shape.clone(), data.clone())
             };
-            put_part(&mut tensors, stored, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect());
+            put_part(
+                &mut tensors,
+                stored,
+                shape,
+                data.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            );
         }
         safetensors_file(&tensors)
             .map_err(|error| ModelError::Weights { place: place(), reason: error.to_string() })

@@ -52,7 +52,9 @@ impl HeadShape {
     #[must_use]
     pub fn in_encoder(&self, config: &EncoderConfig) -> Self {
         let kind = match (self.kind, config.architecture.word_head) {
-            (HeadKind::Linear, WordHead::Transform { activation, bias }) => HeadKind::Transform { activation, bias },
+            (HeadKind::Linear, WordHead::Transform { activation, bias }) => {
+                HeadKind::Transform { activation, bias }
+            }
             (kind, _) => kind,
         };
         Self { kind, ..self.clone() }

@@ -73,7 +73,9 @@ impl Matrix {
     #[must_use]
     pub const fn has_bias(self, config: &EncoderConfig) -> bool {
         match self {
-            Self::Query | Self::Key | Self::Value | Self::AttentionOutput => config.architecture.attention_bias,
+            Self::Query | Self::Key | Self::Value | Self::AttentionOutput => {
+                config.architecture.attention_bias
+            }
             Self::Intermediate | Self::Gate => config.architecture.inner_bias,
             Self::Output => config.architecture.output_bias,
         }

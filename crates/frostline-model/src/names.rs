@@ -73,7 +73,11 @@ pub fn stored_name(family: Family, path: &str) -> StoredName {
         // A table that this family lacks has the usual name.
         None if stem == path => {
             let usual = inner.strip_prefix("embeddings.").unwrap_or_else(|| unknown());
-            StoredName { name: format!("{prefix}embeddings.{usual}_embeddings.weight"), transposed, part: [0, 1] }
+            StoredName {
+                name: format!("{prefix}embeddings.{usual}_embeddings.weight"),
+                transposed,
+                part: [0, 1],
+            }
         }
         None => unknown(),
     }

@@ -6,7 +6,8 @@ use frostline_kernels::Kernels;
 
 use crate::linear::Builder;
 use crate::{
-    Encoder, EncoderConfig, Head, HeadKind, HeadShape, Mix, ModelError, PackedInput, ParameterSource, Pass, Vocabulary,
+    Encoder, EncoderConfig, Head, HeadKind, HeadShape, Mix, ModelError, PackedInput, ParameterSource, Pass,
+    Vocabulary,
 };
 
 /// An encoder with heads.
@@ -137,7 +138,8 @@ impl<B: Kernels> Head<B> {
     ) -> Result<Self, ModelError> {
         let shape = shape.in_encoder(config);
         let (kind, h) = (shape.kind, config.hidden);
-        let builder = |of_encoder: bool| Builder::<B> { source: if of_encoder { encoder } else { head }, device };
+        let builder =
+            |of_encoder: bool| Builder::<B> { source: if of_encoder { encoder } else { head }, device };
         let dense = (kind != HeadKind::Linear).then(|| {
             let (path, of_encoder) = shape.layer_path("dense", encoder);
             builder(of_encoder).linear(&path, [h, h], kind.has_dense_bias())

@@ -94,7 +94,10 @@ impl EncoderConfig {
     fn check_rotations(&self) -> Result<(), String> {
         let architecture = &self.architecture;
         if architecture.layers.contains(&LayerKind::Local) && architecture.window == 0 {
-            return Err("a window of local attention holds no neighbour; expected local_attention to be 2 or more".into());
+            return Err(
+                "a window of local attention holds no neighbour; expected local_attention to be 2 or more"
+                    .into(),
+            );
         }
         let Some(bases) = architecture.rotary else { return Ok(()) };
         let channels = self.hidden / self.heads;
@@ -110,7 +113,9 @@ impl EncoderConfig {
             ));
         }
         let wrong = [bases.global, bases.local].into_iter().find(|base| !(1.0..=1e12).contains(base));
-        wrong.map_or(Ok(()), |base| Err(format!("the rotary base is {base}, expected a number from 1 to 1e12")))
+        wrong.map_or(Ok(()), |base| {
+            Err(format!("the rotary base is {base}, expected a number from 1 to 1e12"))
+        })
     }
 
     /// Returns the number of parameters of the encoder without extras; `None` if it is above 2⁶⁴.
@@ -122,7 +127,8 @@ impl EncoderConfig {
         let rows = (self.vocabulary as u64).checked_add(positions)?.checked_add(self.token_types as u64)?;
         let norm = |width: u64| width + biased(architecture.norm_bias, width);
         let layers = 2 + u64::from(architecture.gated);
-        let squares = h.checked_mul(h)?.checked_mul(4)?.checked_add(h.checked_mul(inner)?.checked_mul(layers)?)?;
+        let squares =
+            h.checked_mul(h)?.checked_mul(4)?.checked_add(h.checked_mul(inner)?.checked_mul(layers)?)?;
         let inner_biases = biased(architecture.inner_bias, (layers - 1).checked_mul(inner)?);
         let biases = biased(architecture.attention_bias, 4 * h) + biased(architecture.output_bias, h);
         let biases = inner_biases.checked_add(biases)?;

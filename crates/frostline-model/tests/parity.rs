@@ -158,7 +158,10 @@ fn gradients_agree<B: Train>(allowed: f64) {
             assert_eq!(ours.len(), shape.iter().product::<usize>(), "{path}");
             let away: Vec<f32> = ours.iter().zip(&theirs).map(|(a, b)| a - b).collect();
             let share = norm(&away) / norm(&theirs).max(1e-3 * all);
-            assert!(share <= allowed * f64::from(margin(name)), "{name}: the gradient of {path} is {share:e} away");
+            assert!(
+                share <= allowed * f64::from(margin(name)),
+                "{name}: the gradient of {path} is {share:e} away"
+            );
             if share > worst.0 {
                 worst = (share, path.clone());
             }
@@ -190,7 +193,8 @@ fn a_compact_vocabulary_gives_the_same_loss_and_gradients() {
         assert_eq!(loss, full_loss);
         for (path, gradient) in &ours {
             if path == "encoder.embeddings.word" {
-                let row = |&id: &u32| full[path][id as usize * config.embedding..][..config.embedding].to_vec();
+                let row =
+                    |&id: &u32| full[path][id as usize * config.embedding..][..config.embedding].to_vec();
                 assert_eq!(*gradient, compact.rows().iter().flat_map(row).collect::<Vec<_>>());
             } else {
                 assert_eq!(gradient, &full[path], "{path}");

@@ -12,8 +12,8 @@ use frostline_record::{ScheduleKind, Select, SelectBy, Settings, Switch};
 use frostline_train::{Dataset, Finished, Prefix, Split, TaggedSentence, Unit, View};
 
 use common::{
-    B, TAGS, as_they_are, bert, distilbert, draw, electra, exported, model, modernbert, prefix_rows, roberta, run,
-    run_cached, setting, settings,
+    B, TAGS, as_they_are, bert, distilbert, draw, electra, exported, model, modernbert, prefix_rows, roberta,
+    run, run_cached, setting, settings,
 };
 
 #[test]

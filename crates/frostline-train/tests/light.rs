@@ -11,8 +11,8 @@ use frostline_model::{
 use frostline_train::{Finished, Run, RunEvent, Settings, evaluate, features, train};
 
 use common::{
-    B, Setting, as_they_are, bert, distilbert, draw, electra, model, modernbert, of, roberta, setting, settings,
-    with_extras,
+    B, Setting, as_they_are, bert, distilbert, draw, electra, model, modernbert, of, roberta, setting,
+    settings, with_extras,
 };
 
 /// A run under a policy with what it adds: the model before, and what came of it.

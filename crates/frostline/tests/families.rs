@@ -164,7 +164,8 @@ fn first_rows(model: &Path, input: &Path) -> Vec<Vec<f64>> {
 #[test]
 fn a_head_for_sentences_is_exported_audited_and_computed_in_each_family() {
     // The families behind these have no head for sentences.
-    let kinds = [HeadKind::Distilbert, HeadKind::Pooler, HeadKind::Pooler, HeadKind::Pooler, HeadKind::Pooler];
+    let kinds =
+        [HeadKind::Distilbert, HeadKind::Pooler, HeadKind::Pooler, HeadKind::Pooler, HeadKind::Pooler];
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("reviews.txt");
     let text = String::from_utf8(read("embedded:reviews/dev.tsv").unwrap().into_owned()).unwrap();

@@ -220,7 +220,14 @@ fn prefetch_head(data: &[f32], stride: usize, d: usize) {
 
 /// The transpose of one head's \[l, d\], padded with zeros to \[d, wide\].
 #[inline(always)]
-pub fn transpose_head<S: Simd>(data: &[f32], stride: usize, l: usize, d: usize, wide: usize, out: &mut [f32]) {
+pub fn transpose_head<S: Simd>(
+    data: &[f32],
+    stride: usize,
+    l: usize,
+    d: usize,
+    wide: usize,
+    out: &mut [f32],
+) {
     assert!((l - 1) * stride + d <= data.len() && (d - 1) * wide + l <= out.len(), "a head [{l}, {d}]");
     let channels = if l < SIDE { 0 } else { d - d % SIDE };
     for row in (0..l).step_by(SIDE).filter(|_| channels > 0) {

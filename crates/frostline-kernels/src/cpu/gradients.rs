@@ -22,7 +22,10 @@ macro_rules! parents {
         $ops.parents.map(|node| {
             node.map(|node| {
                 // Only the node counts.
-                let empty = burn::backend::flex::FlexTensor::empty(burn::prelude::Shape::new([0]), burn::tensor::DType::F32);
+                let empty = burn::backend::flex::FlexTensor::empty(
+                    burn::prelude::Shape::new([0]),
+                    burn::tensor::DType::F32,
+                );
                 let mut parent = super::tensors::Tracked::new(empty);
                 parent.node = node;
                 parent

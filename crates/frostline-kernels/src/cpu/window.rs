@@ -182,7 +182,21 @@ pub fn backward(
         if sees_all(identities.len(), window) {
             backward_sentence(gradient, q, k, v, h, heads, identities, dropout, probabilities, dq, dk, dv);
         } else {
-            backward_blocks(gradient, q, k, v, h, heads, window, identities, dropout, probabilities, dq, dk, dv);
+            backward_blocks(
+                gradient,
+                q,
+                k,
+                v,
+                h,
+                heads,
+                window,
+                identities,
+                dropout,
+                probabilities,
+                dq,
+                dk,
+                dv,
+            );
         }
     });
     out.map(Fresh::finish)

@@ -10,7 +10,15 @@ use crate::{Architecture, EncoderConfig, Extras, HeadKind};
 pub(super) static TABLE: Table = Table {
     name: "distilbert",
     types: &[("distilbert", "DistilBert")],
-    keys: &["vocab_size", "dim", "n_layers", "n_heads", "hidden_dim", "max_position_embeddings", "activation"],
+    keys: &[
+        "vocab_size",
+        "dim",
+        "n_layers",
+        "n_heads",
+        "hidden_dim",
+        "max_position_embeddings",
+        "activation",
+    ],
     prefix: "distilbert",
     outside: &[
         Name::own("embeddings.word", "embeddings.word_embeddings"),

@@ -156,7 +156,9 @@ impl File {
                 return Ok(old);
             };
             if let Some(other) = found.get("rope_type").filter(|name| **name != "default") {
-                return Err(format!("rope_parameters has the rope_type {other}; only `default` is supported"));
+                return Err(format!(
+                    "rope_parameters has the rope_type {other}; only `default` is supported"
+                ));
             }
             match found.get("rope_theta") {
                 None => Ok(old),

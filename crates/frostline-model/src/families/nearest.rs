@@ -43,10 +43,8 @@ pub(super) fn unknown_type(model_type: &str, config: &Value) -> String {
     let types: Vec<String> =
         FAMILIES.iter().flat_map(|table| table.types).map(|(name, _)| format!("`{name}`")).collect();
     let (last, others) = types.split_last().expect("there are families");
-    let supported = format!(
-        "model_type is `{model_type}`; the supported families are {} and {last}",
-        others.join(", ")
-    );
+    let supported =
+        format!("model_type is `{model_type}`; the supported families are {} and {last}", others.join(", "));
     let Some(found) = config.as_object() else { return supported };
     let Some((nearest, common)) =
         FAMILIES.iter().rev().map(|table| (table, score(table, found))).max_by_key(|(_, score)| *score)
@@ -60,14 +58,18 @@ pub(super) fn unknown_type(model_type: &str, config: &Value) -> String {
     let mut other: Vec<&str> = found.keys().map(String::as_str).filter(is_other).collect();
     other.sort_unstable();
     let lacks: Vec<&str> = nearest.keys.iter().copied().filter(|key| !found.contains_key(*key)).collect();
-    let differences = [(other, "also has"), (lacks, "lacks")].into_iter().filter(|(keys, _)| !keys.is_empty());
+    let differences =
+        [(other, "also has"), (lacks, "lacks")].into_iter().filter(|(keys, _)| !keys.is_empty());
     let differences: Vec<String> =
         differences.map(|(keys, what)| format!("{what} {}", list_keys(&keys))).collect();
     let differences = match differences.is_empty() {
         true => "has the same keys; if the model is the same, change model_type".to_string(),
         false => differences.join(" and "),
     };
-    format!("{supported}; the nearest is `{}`: compared with it, this config {differences}", nearest.types[0].0)
+    format!(
+        "{supported}; the nearest is `{}`: compared with it, this config {differences}",
+        nearest.types[0].0
+    )
 }
 
 /// Returns the number of a family's keys that a config has, minus those that it lacks.

@@ -106,7 +106,9 @@ struct Rope {
 impl File {
     /// Returns the encoder of this family, whose rotary base is this one unless the file has another.
     fn encoder(self, family: Family, base: f64) -> Result<EncoderConfig, String> {
-        if let Some(head) = self.head_dim.filter(|head| head.checked_mul(self.num_attention_heads) != Some(self.hidden_size)) {
+        if let Some(head) =
+            self.head_dim.filter(|head| head.checked_mul(self.num_attention_heads) != Some(self.hidden_size))
+        {
             return Err(format!(
                 "head_dim is {head}; only heads that share the hidden size {} equally are supported",
                 self.hidden_size
