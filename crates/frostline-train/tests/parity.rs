@@ -18,7 +18,8 @@ use frostline_train::{Dataset, Example, LrSchedule, Optimizer, Run, RunEvent, Se
 type B = Autodiff<Flex>;
 
 const STEPS: u32 = 50;
-const MODELS: [&str; 12] = [
+/// Without ReLU: its slope jumps at 0, where rounding alone can lead a run elsewhere.
+const MODELS: [&str; 11] = [
     "distilbert",
     "bert",
     "roberta",
@@ -28,7 +29,6 @@ const MODELS: [&str; 12] = [
     "modernbert",
     "nomic_bert",
     "gte",
-    "distilbert-relu",
     "bert-gelu_new",
     "roberta-silu",
 ];
