@@ -14,7 +14,7 @@ use tokenizers::{
 
 /// The contents of `tokenizer.json`, without padding and truncation.
 #[derive(Deserialize)]
-struct File<'a> {
+struct TokenizerFile<'a> {
     version: Option<String>,
     #[serde(default)]
     added_tokens: Vec<AddedToken>,
@@ -28,7 +28,7 @@ struct File<'a> {
 
 /// Reads a tokenizer without its padding and truncation.
 pub(crate) fn read_tokenizer(bytes: &[u8]) -> TkResult<Tokenizer> {
-    let file: File<'_> = serde_json::from_slice(bytes)?;
+    let file: TokenizerFile<'_> = serde_json::from_slice(bytes)?;
     if let Some(version) = file.version.filter(|version| version != "1.0") {
         return Err(format!("unknown tokenizer version {version:?}, expected \"1.0\"").into());
     }

@@ -86,7 +86,7 @@ impl Default for VocabOptions {
 
 /// A special token as `tokenizer_config.json` writes it: a string, or an object with its `content`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "Written")]
+#[serde(from = "WrittenConfig")]
 pub struct SpecialToken(String);
 
 impl SpecialToken {
@@ -105,15 +105,15 @@ impl From<&str> for SpecialToken {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum WrittenConfig {
     Plain(String),
     Object { content: String },
 }
 
-impl From<Written> for SpecialToken {
-    fn from(written: Written) -> Self {
+impl From<WrittenConfig> for SpecialToken {
+    fn from(written: WrittenConfig) -> Self {
         match written {
-            Written::Plain(content) | Written::Object { content } => Self(content),
+            WrittenConfig::Plain(content) | WrittenConfig::Object { content } => Self(content),
         }
     }
 }

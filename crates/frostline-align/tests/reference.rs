@@ -10,28 +10,28 @@ use serde::Deserialize;
 use serde_json::Value;
 
 #[derive(Deserialize)]
-struct Case {
+struct ReferenceCase {
     tokenizer: String,
     config: Option<Value>,
     words: Vec<String>,
     max_length: usize,
     stride: Option<usize>,
-    windows: Vec<Window>,
+    windows: Vec<ReferenceWindow>,
 }
 
 #[derive(Debug, Deserialize, PartialEq)]
-struct Window {
+struct ReferenceWindow {
     ids: Vec<u32>,
     word_ids: Vec<Option<u32>>,
 }
 
-impl From<&Aligned> for Window {
+impl From<&Aligned> for ReferenceWindow {
     fn from(aligned: &Aligned) -> Self {
         Self { ids: aligned.ids.clone(), word_ids: aligned.word_ids.clone() }
     }
 }
 
-fn load_aligner(case: &Case) -> Aligner {
+fn load_aligner(case: &ReferenceCase) -> Aligner {
     match &case.config {
         Some(config) => {
             let options: VocabOptions = serde_json::from_value(config.clone()).expect("options");
@@ -59,18 +59,18 @@ fn cases_agree(file: &str) {
     let cases = data(file);
     let mut windows_seen = 0;
     for (index, line) in cases.lines().enumerate() {
-        let case: Case = serde_json::from_str(line).expect("a case");
+        let case: ReferenceCase = serde_json::from_str(line).expect("a case");
         let words: Vec<&str> = case.words.iter().map(String::as_str).collect();
         let options =
             AlignOptions { max_length: case.max_length, stride: case.stride, ..AlignOptions::default() };
         let aligner = load_aligner(&case).with_options(options).expect("the options fit");
         for pass in ["first pass", "from the cache"] {
             let windows = aligner.align_windows(&words).expect("aligns");
-            let windows: Vec<Window> = windows.iter().map(Window::from).collect();
+            let windows: Vec<ReferenceWindow> = windows.iter().map(ReferenceWindow::from).collect();
             assert_eq!(windows, case.windows, "case {index} ({}), {pass}", case.tokenizer);
         }
         let uncached = aligner.with_cache(false).align_windows(&words).expect("aligns");
-        let uncached: Vec<Window> = uncached.iter().map(Window::from).collect();
+        let uncached: Vec<ReferenceWindow> = uncached.iter().map(ReferenceWindow::from).collect();
         assert_eq!(uncached, case.windows, "case {index} ({}), no cache", case.tokenizer);
         windows_seen += case.windows.len();
     }

@@ -70,7 +70,7 @@ pub fn unpack_archive(archive: &Path, cache: &Path) -> Result<PathBuf, AssetErro
 }
 
 /// A file that may be unpacked.
-struct Listed {
+struct ListedEntry {
     at: usize,
     name: String,
     bytes: u64,
@@ -81,7 +81,7 @@ struct Listed {
 
 /// Returns the entries that are unpacked, by their place `NAME/FILE`.
 fn entries_to_unpack(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<PathBuf, usize>, String> {
-    let mut found: BTreeMap<PathBuf, Vec<Listed>> = BTreeMap::new();
+    let mut found: BTreeMap<PathBuf, Vec<ListedEntry>> = BTreeMap::new();
     for at in 0..zip.len() {
         let entry = zip.by_index_raw(at).map_err(|error| error_reason(&error))?;
         let path = entry.enclosed_name().filter(|_| entry.is_file() && !entry.is_symlink());
@@ -91,7 +91,14 @@ fn entries_to_unpack(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<
         if is_note || Format::ALL.into_iter().any(|format| file.ends_with(format.extension())) {
             let (name, bytes, is_encrypted) = (entry.name().into(), entry.size(), entry.encrypted());
             let method = entry.compression();
-            found.entry(place).or_default().push(Listed { at, name, bytes, is_encrypted, method, is_note });
+            found.entry(place).or_default().push(ListedEntry {
+                at,
+                name,
+                bytes,
+                is_encrypted,
+                method,
+                is_note,
+            });
         }
     }
     let splits = found.iter().filter(|(_, all)| all.iter().any(|one| !one.is_note));
@@ -104,14 +111,15 @@ fn entries_to_unpack(zip: &mut ZipArchive<File>, stem: &str) -> Result<BTreeMap<
     found.retain(|place, _| place.parent().is_some_and(|dataset| datasets.contains(dataset)));
     let hint = "unpack the archive yourself, and give the folder";
     for (place, all) in &found {
-        if let Some(Listed { name, .. }) = all.iter().find(|one| one.is_encrypted) {
+        if let Some(ListedEntry { name, .. }) = all.iter().find(|one| one.is_encrypted) {
             return Err(format!("{name} is encrypted; {hint}"));
         }
         // Other methods use as much memory as an entry requests, and the methods of `zip` depend on all crates
         // of a build.
-        let is_other =
-            |one: &&Listed| !matches!(one.method, CompressionMethod::Stored | CompressionMethod::Deflated);
-        if let Some(Listed { name, method, .. }) = all.iter().find(is_other) {
+        let is_other = |one: &&ListedEntry| {
+            !matches!(one.method, CompressionMethod::Stored | CompressionMethod::Deflated)
+        };
+        if let Some(ListedEntry { name, method, .. }) = all.iter().find(is_other) {
             return Err(format!("{name} is compressed with {method}, and only deflate is read; {hint}"));
         }
         if let [one, other, ..] = &all[..] {

@@ -30,7 +30,7 @@ impl Places {
     pub fn encoder(&self, name: &str, need_weights: bool) -> Result<EncoderFiles, AssetError> {
         let place = self.find_place(AssetKind::Encoder, name)?;
         let files = place.file_names()?;
-        let folder = Folder { place, files };
+        let folder = EncoderFolder { place, files };
         let mut sources = Sources::new();
         folder.add_config(&mut sources)?;
         folder.add_tokenizer(&mut sources)?;
@@ -47,12 +47,12 @@ impl Places {
 }
 
 /// A folder and the names of its files.
-struct Folder {
+struct EncoderFolder {
     place: Place,
     files: Vec<String>,
 }
 
-impl Folder {
+impl EncoderFolder {
     fn add_config(&self, sources: &mut Sources) -> Result<(), AssetError> {
         if self.add(sources, "config", "config.json")? {
             return Ok(());

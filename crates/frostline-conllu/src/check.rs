@@ -26,10 +26,10 @@ pub struct Checks {
 }
 
 /// A fault within a line: its start, in bytes from the line's start, and its kind.
-pub(crate) type Found = (usize, FaultKind);
+pub(crate) type FoundFault = (usize, FaultKind);
 
 /// Checks the white space in a ten-column row that contains anything but printable ASCII.
-pub(crate) fn check_white_space(row: &TokenRow<'_>, mut report: impl FnMut(Found)) {
+pub(crate) fn check_white_space(row: &TokenRow<'_>, mut report: impl FnMut(FoundFault)) {
     for column in Column::ALL {
         let value = row.get(column).unwrap_or_default();
         let at = value.as_ptr() as usize - row.text.as_ptr() as usize;
@@ -40,7 +40,7 @@ pub(crate) fn check_white_space(row: &TokenRow<'_>, mut report: impl FnMut(Found
 }
 
 /// Returns the first white-space fault of a column, the most serious kind first.
-fn white_space_fault(column: Column, value: &str, range: bool) -> Option<Found> {
+fn white_space_fault(column: Column, value: &str, range: bool) -> Option<FoundFault> {
     let first = value.find(is_space)?;
     let found = Quote::new(value);
     let inner = value.find(char::is_whitespace);
@@ -75,7 +75,7 @@ fn white_space_fault(column: Column, value: &str, range: bool) -> Option<Found> 
 }
 
 /// The empty columns of a row, except for the ID.
-pub(crate) fn report_empty_columns(row: &TokenRow<'_>, mut report: impl FnMut(Found)) {
+pub(crate) fn report_empty_columns(row: &TokenRow<'_>, mut report: impl FnMut(FoundFault)) {
     for column in &Column::ALL[1..] {
         if let Some("") = row.get(*column) {
             let at = row.tabs[*column as usize - 1] as usize + 1;
@@ -85,7 +85,7 @@ pub(crate) fn report_empty_columns(row: &TokenRow<'_>, mut report: impl FnMut(Fo
 }
 
 /// Returns the fault of a row whose first column, or whole line if it has no tabs, is no ID.
-pub(crate) fn bad_id(row: &TokenRow<'_>) -> Found {
+pub(crate) fn bad_id(row: &TokenRow<'_>) -> FoundFault {
     let id = row.id();
     let found = Quote::new(id);
     let start = id.trim_start_matches(|c| is_space(c) || is_hidden(None, c));
@@ -112,7 +112,7 @@ fn is_id_like(c: char) -> bool {
 
 /// Tracks the IDs of one sentence.
 #[derive(Default)]
-pub(crate) struct Order {
+pub(crate) struct RowOrder {
     /// The last word seen.
     words: u32,
     /// The highest word that a range covers.
@@ -128,7 +128,7 @@ pub(crate) struct Order {
     ranges: BTreeMap<u32, u32>,
 }
 
-impl Order {
+impl RowOrder {
     /// Returns the fault of `id` at this place, if any. Counting continues from `id` either way, so that one
     /// gap is one fault. `rows` are the rows before it.
     #[inline]

@@ -9,15 +9,15 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::{
     bytes_examined,
-    check::{Checks, Order, bad_id, check_white_space, is_space, report_empty_columns},
-    earlier_sentences::Seen,
+    check::{Checks, RowOrder, bad_id, check_white_space, is_space, report_empty_columns},
+    earlier_sentences::SeenIds,
     fault::{Fault, FaultKind},
     id::Id,
     metadata,
     nfc::find_denormalised,
     quote::CodePoints,
     row::{RowKind, TokenRow},
-    scan::{Scanner, Shape, TABS},
+    scan::{RowShape, Scanner, TABS},
     sentence::Sentence,
     value_checks,
 };
@@ -39,13 +39,13 @@ pub(crate) struct Cursor<'a> {
     /// Capacity for rows: about as many as the previous sentence had.
     likely: usize,
     /// Facts about the sentences before.
-    pub(crate) seen: Seen,
+    pub(crate) seen: SeenIds,
 }
 
 /// A sentence being read.
 struct Draft<'a> {
     sentence: Sentence<'a>,
-    order: Order,
+    order: RowOrder,
     lines: u32,
     /// The row of the range that ends last, for the fault that shows only at the sentence's end.
     furthest: Option<usize>,
@@ -66,7 +66,7 @@ impl<'a> Cursor<'a> {
             before,
             checks,
             likely: 8,
-            seen: Seen::default(),
+            seen: SeenIds::default(),
         }
     }
 
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let mut draft = Draft {
             sentence: Sentence { line: self.line, byte: self.before + start, ..Sentence::default() },
-            order: Order::default(),
+            order: RowOrder::default(),
             lines: 0,
             furthest: None,
             unreadable: false,
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
 
     /// Adds one line to the draft; returns true for the blank line that ends the sentence.
     #[inline]
-    fn add_line(&mut self, draft: &mut Draft<'a>, from: usize, shape: Shape, tabs: &[u32; TABS]) -> bool {
+    fn add_line(&mut self, draft: &mut Draft<'a>, from: usize, shape: RowShape, tabs: &[u32; TABS]) -> bool {
         let Some(text) = self.text(from, shape.end) else {
             self.not_utf8(draft, from, shape.end);
             return false;
@@ -141,7 +141,7 @@ impl<'a> Cursor<'a> {
         draft: &mut Draft<'a>,
         mut from: usize,
         mut text: &'a str,
-        shape: Shape,
+        shape: RowShape,
         mut tabs: [u32; TABS],
     ) -> bool {
         bytes_examined::add(text.len());
@@ -179,7 +179,7 @@ impl<'a> Cursor<'a> {
 
     /// Reports a line of white space. One if a sentence should start is reported at its end.
     #[cold]
-    fn report_blank_line(&self, draft: &mut Draft<'a>, from: usize, text: &'a str, shape: Shape) {
+    fn report_blank_line(&self, draft: &mut Draft<'a>, from: usize, text: &'a str, shape: RowShape) {
         let surplus =
             draft.sentence.rows.is_empty() && draft.sentence.comments.is_empty() && !draft.unreadable;
         let kind = match (text, shape.next > shape.end) {

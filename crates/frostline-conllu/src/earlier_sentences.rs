@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Kept from sentence to sentence of one text. Grows only with `Checks::metadata`, by the ids.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenIds {
     /// The line of the first sentence that has enhanced dependencies.
     pub(crate) enhanced: Option<usize>,
     /// The line of the first sentence that has none.

@@ -6,7 +6,7 @@
 use crate::{
     bytes_examined,
     check::is_space,
-    earlier_sentences::Seen,
+    earlier_sentences::SeenIds,
     fault::FaultKind,
     id::Id,
     quote::Quote,
@@ -19,7 +19,7 @@ use crate::{
 /// that line, the byte in it, and the fault.
 pub(crate) fn check<'a>(
     sentence: &Sentence<'a>,
-    seen: &mut Seen,
+    seen: &mut SeenIds,
     mut report: impl FnMut(u32, &'a str, usize, FaultKind),
 ) {
     let Some(first) = sentence.rows.first() else { return };
@@ -113,7 +113,7 @@ impl<'a, R: FnMut(u32, &'a str, usize, FaultKind)> Comments<'_, 'a, R> {
         any
     }
 
-    fn sent_id(&mut self, seen: &mut Seen) {
+    fn sent_id(&mut self, seen: &mut SeenIds) {
         const KEY: &str = "sent_id";
         let is = |comment: &str, key: &str| comment_value(comment, key).is_some_and(is_solid);
         let malformed = self.report_malformed(KEY, "sent_id = ID", is);
@@ -137,7 +137,7 @@ impl<'a, R: FnMut(u32, &'a str, usize, FaultKind)> Comments<'_, 'a, R> {
         }
     }
 
-    fn parallel_id(&mut self, seen: &mut Seen) {
+    fn parallel_id(&mut self, seen: &mut SeenIds) {
         const KEY: &str = "parallel_id";
         const FORM: &str = "parallel_id = corpus/sentence, then at most /altN, /partN or /altNpartN";
         let is = |comment: &str, key: &str| {
@@ -231,7 +231,7 @@ fn number_after<'a>(key: &str, text: &'a str) -> Option<(Option<u64>, &'a str)> 
 fn compare_text_with_forms<'a>(
     sentence: &Sentence<'a>,
     mut text: &'a str,
-    seen: &mut Seen,
+    seen: &mut SeenIds,
     report: &mut impl FnMut(u32, &'a str, usize, FaultKind),
 ) {
     let mut last = sentence.rows[0];

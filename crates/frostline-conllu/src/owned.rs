@@ -19,14 +19,14 @@ pub struct OwnedSentence {
     line: usize,
     byte: usize,
     comments: Vec<Range<usize>>,
-    rows: Vec<Place>,
+    rows: Vec<TextPlace>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
 }
 
 /// A row whose text is a range of the bytes.
 #[derive(Debug, Clone)]
-struct Place {
+struct TextPlace {
     text: Range<usize>,
     tabs: [u32; TABS],
     below: u32,
@@ -42,7 +42,7 @@ impl Sentence<'_> {
             let from = text.as_ptr() as usize - start;
             from..from + text.len()
         };
-        let row = |row: &TokenRow<'_>| Place {
+        let row = |row: &TokenRow<'_>| TextPlace {
             text: place(row.text),
             tabs: row.tabs,
             below: row.below,
@@ -67,7 +67,7 @@ impl OwnedSentence {
         let text = |place: &Range<usize>| {
             std::str::from_utf8(&self.raw[place.clone()]).expect("rows and comments were read as text")
         };
-        let row = |place: &Place| TokenRow {
+        let row = |place: &TextPlace| TokenRow {
             text: text(&place.text),
             tabs: place.tabs,
             below: place.below,

@@ -23,7 +23,7 @@ struct Masks {
 
 /// The layout of one line.
 #[derive(Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct RowShape {
     /// If the line ends, before its line feed.
     pub(crate) end: usize,
     /// The start of the next line.
@@ -53,7 +53,7 @@ impl<'a> Scanner<'a> {
     /// Returns the line that starts at `start`, which must be where the previous line ended. Writes the
     /// positions of its first ten tabs, relative to `start`, into `at`.
     #[inline]
-    pub(crate) fn scan_line(&mut self, start: usize, at: &mut [u32; TABS]) -> Option<Shape> {
+    pub(crate) fn scan_line(&mut self, start: usize, at: &mut [u32; TABS]) -> Option<RowShape> {
         if start >= self.bytes.len() {
             return None;
         }
@@ -82,14 +82,14 @@ impl<'a> Scanner<'a> {
                 self.masks.odd &= !line_bits;
                 self.masks.ends &= !line_bits;
                 empty |= after_tab == end;
-                return Some(Shape { end, next: end + 1, tabs, odd: odd != 0, empty });
+                return Some(RowShape { end, next: end + 1, tabs, odd: odd != 0, empty });
             }
             self.base += BLOCK;
             if self.base >= self.bytes.len() {
                 let end = self.bytes.len();
                 self.masks = Masks::default();
                 empty |= after_tab == end;
-                return Some(Shape { end, next: end, tabs, odd: odd != 0, empty });
+                return Some(RowShape { end, next: end, tabs, odd: odd != 0, empty });
             }
             self.masks = scan_block(self.bytes, self.base);
         }

@@ -11,7 +11,7 @@ use crate::{
     bytes_examined,
     check::{Checks, is_space},
     cursor::Cursor,
-    earlier_sentences::Seen,
+    earlier_sentences::SeenIds,
     fault::Fault,
     sentence::Sentence,
 };
@@ -31,7 +31,7 @@ pub struct Reader<R> {
     /// Bytes already searched for a line end.
     searched: usize,
     ended: bool,
-    seen: Seen,
+    seen: SeenIds,
     /// Lines and bytes of the input before `buffer[start]`.
     lines: usize,
     bytes: usize,
@@ -48,7 +48,7 @@ impl<R: BufRead> Reader<R> {
             line_start: 0,
             searched: 0,
             ended: false,
-            seen: Seen::default(),
+            seen: SeenIds::default(),
             lines: 0,
             bytes: 0,
         }

@@ -56,12 +56,12 @@ pub struct TextLine {
     at: usize,
     /// How many sentences have begun.
     begun: usize,
-    open: Option<Open>,
+    open: Option<OpenSentence>,
 }
 
 /// A sentence that is being split.
 #[derive(Debug)]
-struct Open {
+struct OpenSentence {
     range: Range<usize>,
     /// The unsplit rest of the sentence, and the end of its first run without gaps.
     at: usize,
@@ -94,14 +94,14 @@ impl TextLine {
     }
 
     /// Starts the next sentence that has a word.
-    fn open(&mut self) -> Option<Open> {
+    fn open(&mut self) -> Option<OpenSentence> {
         loop {
             let range = self.at..self.at + self.sentence_len()?;
             self.at = range.end;
             if !self.text[range.clone()].chars().all(is_space) {
                 self.begun += 1;
                 let (at, run_end) = (range.start, range.start);
-                return Some(Open { range, at, run_end, words: VecDeque::new(), before: 0, done: 0 });
+                return Some(OpenSentence { range, at, run_end, words: VecDeque::new(), before: 0, done: 0 });
             }
         }
     }
@@ -158,7 +158,7 @@ impl Iterator for TextLine {
     }
 }
 
-impl Open {
+impl OpenSentence {
     /// Returns the next word of the sentence.
     fn next_word(&mut self, text: &str, split: WordSplit) -> Option<Range<usize>> {
         let mut marks = 0;

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use crate::{
     bytes_examined,
-    check::Found,
-    earlier_sentences::Seen,
+    check::FoundFault,
+    earlier_sentences::SeenIds,
     fault::FaultKind,
     id::Id,
     quote::Quote,
@@ -41,8 +41,8 @@ const CHECKED: [Column; 8] = [
 pub(crate) fn check(
     sentence: &Sentence<'_>,
     sound: bool,
-    seen: &mut Seen,
-    mut report: impl FnMut(usize, Found),
+    seen: &mut SeenIds,
+    mut report: impl FnMut(usize, FoundFault),
 ) {
     let mut clean = true;
     let mut range = None;
@@ -75,7 +75,7 @@ pub(crate) fn check(
 /// Checks that enhanced dependencies are in all sentences or in none, by the first of each kind.
 fn check_enhanced_consistency(
     sentence: &Sentence<'_>,
-    seen: &mut Seen,
+    seen: &mut SeenIds,
     mut report: impl FnMut(usize, FaultKind),
 ) {
     if seen.enhanced.is_some() && seen.plain.is_some() {
@@ -110,7 +110,7 @@ fn column_start(row: &TokenRow<'_>, column: Column) -> usize {
 }
 
 /// Returns the first fault of one value, regardless of the rest of the sentence but for the last range before.
-fn check_value(row: &TokenRow<'_>, column: Column, range: Option<Id>) -> Option<Found> {
+fn check_value(row: &TokenRow<'_>, column: Column, range: Option<Id>) -> Option<FoundFault> {
     let text = row.get(column)?;
     if text == "_" && !matches!((row.kind, column), (RowKind::Word, _)) {
         return None;
@@ -151,9 +151,9 @@ enum Silent {
     InRange(u32, u32),
 }
 
-fn check_feats(text: &str) -> Option<Found> {
+fn check_feats(text: &str) -> Option<FoundFault> {
     let mut before: Option<&str> = None;
-    let mut names = Names::default();
+    let mut names = RowNames::default();
     for (at, item) in split_items(text) {
         let feature = match feature(item) {
             Ok(feature) => feature,
@@ -165,7 +165,7 @@ fn check_feats(text: &str) -> Option<Found> {
         if !names.add(feature.name) {
             return Some((at, FaultKind::FeatureRepeated { found: Quote::new(feature.name) }));
         }
-        let mut values = Names::default();
+        let mut values = RowNames::default();
         let mut last: Option<&str> = None;
         for value in feature.values() {
             if last.is_some_and(|last| lowercase_bytes(last).gt(lowercase_bytes(value))) {
@@ -189,12 +189,12 @@ fn lowercase_bytes(text: &str) -> impl Iterator<Item = u8> {
 /// Finds duplicates in a list sorted case-insensitively. It compares neighbours, and needs a set only
 /// while neighbours differ in case alone.
 #[derive(Default)]
-struct Names<'a> {
+struct RowNames<'a> {
     last: Option<&'a str>,
     variants: HashSet<&'a str>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> RowNames<'a> {
     fn add(&mut self, name: &'a str) -> bool {
         let last = self.last.replace(name);
         match last {
@@ -211,7 +211,7 @@ impl<'a> Names<'a> {
     }
 }
 
-fn check_deps(text: &str) -> Option<Found> {
+fn check_deps(text: &str) -> Option<FoundFault> {
     let mut before: Option<((u32, u32), &str)> = None;
     for (at, item) in split_items(text) {
         let dependency = match parse_dependency(item) {
@@ -247,7 +247,7 @@ fn contains_piece(item: &str, piece: &str) -> bool {
     item.len() >= piece.len() && memchr::memmem::find(item.as_bytes(), piece.as_bytes()).is_some()
 }
 
-fn check_misc(text: &str, silent: Option<Silent>) -> Option<Found> {
+fn check_misc(text: &str, silent: Option<Silent>) -> Option<FoundFault> {
     let mut seen = [false; ONCE.len()];
     for (at, item) in split_items(text) {
         // The validator, too, looks for these two anywhere in an item.

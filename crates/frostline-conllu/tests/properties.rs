@@ -8,15 +8,15 @@ use proptest::{collection::vec, prelude::*};
 
 /// The content of a generated sentence.
 #[derive(Debug, Clone)]
-struct Plan {
+struct SentencePlan {
     comments: Vec<String>,
-    words: Vec<Word>,
+    words: Vec<WordPlan>,
     /// Empty nodes before the first word.
     leading: usize,
 }
 
 #[derive(Debug, Clone)]
-struct Word {
+struct WordPlan {
     form: String,
     upos: Upos,
     feats: Vec<(String, Vec<String>)>,
@@ -48,7 +48,7 @@ fn sort_values(mut values: Vec<String>) -> Vec<String> {
     values
 }
 
-fn any_word() -> impl Strategy<Value = Word> {
+fn any_word() -> impl Strategy<Value = WordPlan> {
     let misc = vec(("[A-Z][a-z]{1,5}", proptest::option::of("[a-zé]{1,4}( [a-z]{1,3})?")), 0..3);
     let extras = (0..3_usize, proptest::option::weighted(0.2, 0..3_usize));
     (
@@ -59,7 +59,7 @@ fn any_word() -> impl Strategy<Value = Word> {
         misc,
         extras,
     )
-        .prop_map(|(form, upos, feats, head, misc, (empties, range))| Word {
+        .prop_map(|(form, upos, feats, head, misc, (empties, range))| WordPlan {
             form,
             upos,
             feats,
@@ -73,12 +73,12 @@ fn any_word() -> impl Strategy<Value = Word> {
         })
 }
 
-fn any_plan() -> impl Strategy<Value = Plan> {
+fn any_plan() -> impl Strategy<Value = SentencePlan> {
     (vec("#[ -~é]{0,20}", 0..4), vec(any_word(), 1..8), 0..3_usize)
-        .prop_map(|(comments, words, leading)| Plan { comments, words, leading })
+        .prop_map(|(comments, words, leading)| SentencePlan { comments, words, leading })
 }
 
-fn write_plans(plans: &[Plan]) -> String {
+fn write_plans(plans: &[SentencePlan]) -> String {
     let mut writer = Writer::new(Vec::new());
     for plan in plans {
         for comment in &plan.comments {
@@ -115,11 +115,11 @@ fn write_plans(plans: &[Plan]) -> String {
     String::from_utf8(writer.into_inner()).expect("UTF-8")
 }
 
-fn head_of_word(word: &Word, number: usize) -> usize {
+fn head_of_word(word: &WordPlan, number: usize) -> usize {
     if number == 1 { 0 } else { 1 + word.head.index(number - 1) }
 }
 
-fn word_columns(word: &Word, number: usize) -> [String; 10] {
+fn word_columns(word: &WordPlan, number: usize) -> [String; 10] {
     let or_blank = |items: Vec<String>| if items.is_empty() { "_".to_owned() } else { items.join("|") };
     let feats = word.feats.iter().map(|(name, values)| format!("{name}={}", values.join(","))).collect();
     let misc = word.misc.iter().map(|(key, value)| match value {
@@ -142,7 +142,7 @@ fn word_columns(word: &Word, number: usize) -> [String; 10] {
     ]
 }
 
-fn assert_row(row: &TokenRow<'_>, word: &Word, number: usize) {
+fn assert_row(row: &TokenRow<'_>, word: &WordPlan, number: usize) {
     assert_eq!(row.key(), Some(Id::Word(number as u32)));
     assert_eq!(row.form(), word.form);
     assert_eq!(row.upos_tag(), Ok(Some(word.upos)));
@@ -190,7 +190,7 @@ proptest! {
         }
         let stats: Stats = read.iter().collect();
         prop_assert_eq!(stats.words as usize, plans.iter().map(|plan| plan.words.len()).sum::<usize>());
-        let empties = |plan: &Plan| plan.leading + plan.words.iter().map(|word| word.empties).sum::<usize>();
+        let empties = |plan: &SentencePlan| plan.leading + plan.words.iter().map(|word| word.empties).sum::<usize>();
         prop_assert_eq!(stats.empty_nodes as usize, plans.iter().map(empties).sum::<usize>());
     }
 

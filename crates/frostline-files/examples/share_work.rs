@@ -13,9 +13,9 @@ const PIECES: u32 = 5;
 /// The largest result that is read.
 const MOST: u64 = 1 << 20;
 
-type Error = Box<dyn std::error::Error>;
+type ShareError = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Error> {
+fn main() -> Result<(), ShareError> {
     let given = std::env::args().nth(1).filter(|folder| !folder.starts_with('-'));
     let folder = given.as_ref().map_or_else(own_folder, PathBuf::from);
     println!("{} done by this process", do_pieces(&folder)?);
@@ -30,7 +30,7 @@ fn own_folder() -> PathBuf {
 }
 
 /// Does all pieces that no other process has done or is doing; returns their number.
-fn do_pieces(folder: &Path) -> Result<u32, Error> {
+fn do_pieces(folder: &Path) -> Result<u32, ShareError> {
     frostline_files::create_folder(folder)?;
     let claimant = Claimant::new(Disk, Owner::this_process("an example", LEASE));
     let mut done = 0;

@@ -31,14 +31,14 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
-    file: BufWriter<Part>,
+    file: BufWriter<UnnamedFile>,
     /// The hasher of a file that gets a seal.
     hasher: Option<Sha256>,
 }
 
 /// The unfinished file, which is removed unless it was finished: on a disk that is full it would only fill it.
 #[derive(Debug)]
-struct Part {
+struct UnnamedFile {
     path: PathBuf,
     file: File,
     finished: bool,
@@ -55,7 +55,7 @@ impl Writer {
         remove(&part)?;
         let create = |_| OpenOptions::new().write(true).create_new(true).open(&part);
         let file = run_operation(Operation::Create, &part, create).map_err(FileError::of(path))?;
-        let part = Part { path: part, file, finished: false };
+        let part = UnnamedFile { path: part, file, finished: false };
         Ok(Self { path: path.into(), file: BufWriter::with_capacity(BUFFER, part), hasher: None })
     }
 
@@ -143,7 +143,7 @@ impl Write for Writer {
     }
 }
 
-impl Write for Part {
+impl Write for UnnamedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         write_through(&self.path, &mut self.file, bytes)
     }
@@ -153,7 +153,7 @@ impl Write for Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for UnnamedFile {
     fn drop(&mut self) {
         if !self.finished {
             let _ = fs::remove_file(&self.path);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use frostline_freeze::Policy;
 
-use crate::own_settings::Own;
+use crate::own_settings::OwnSettings;
 use crate::plan_limits::MOST_CELLS;
 use crate::{FileName, FoundRate, Plan, PlanError, Settings};
 
@@ -22,7 +22,7 @@ pub struct Grid {
     /// The other axes with their values, the fastest last.
     others: Vec<(String, Vec<toml::Value>)>,
     /// The settings of single policies and languages.
-    own: Own,
+    own: OwnSettings,
     /// Learning rates that a search has found.
     rates: Vec<FoundRate>,
     /// Which cells are left out of each seed's, by their place in that order, since others are the same experiment.
@@ -184,7 +184,7 @@ impl Grid {
     }
 
     /// Returns the settings of single policies and languages.
-    pub(crate) fn own_settings(&self) -> &Own {
+    pub(crate) fn own_settings(&self) -> &OwnSettings {
         &self.own
     }
 

@@ -10,16 +10,16 @@ use crate::search::{may_come, stands_for_sets};
 use crate::{FileName, Plan, PlanError, Settings, Stage};
 
 /// Dotted paths of settings with values.
-type Changes = Vec<(String, Value)>;
+type PathValues = Vec<(String, Value)>;
 
 /// Settings of single policies and languages that replace the plan's settings, each of which fits.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Own {
-    policies: Vec<(Policy, Changes)>,
-    langs: Vec<(FileName, Changes)>,
+pub(crate) struct OwnSettings {
+    policies: Vec<(Policy, PathValues)>,
+    langs: Vec<(FileName, PathValues)>,
 }
 
-impl Own {
+impl OwnSettings {
     pub(crate) fn of_policy(&self, policy: &Policy) -> &[(String, Value)] {
         self.policies.iter().find(|(named, _)| named == policy).map_or(&[], |(_, own)| own)
     }
@@ -32,12 +32,12 @@ impl Own {
     pub(crate) fn blame_own_settings(&self, settings: &Settings, error: PlanError) -> PlanError {
         let (policy, lang) = (&settings.policy, &settings.lang);
         if !self.of_policy(policy).is_empty() {
-            return Of::Policies.own_settings_error(policy.as_str(), error.to_string());
+            return OwnedBy::Policies.own_settings_error(policy.as_str(), error.to_string());
         }
         if self.of_lang(lang).is_empty() {
             error
         } else {
-            Of::Langs.own_settings_error(lang, error.to_string())
+            OwnedBy::Langs.own_settings_error(lang, error.to_string())
         }
     }
 
@@ -62,12 +62,12 @@ impl Own {
 
 /// Which table of a plan.
 #[derive(Clone, Copy, PartialEq)]
-enum Of {
+enum OwnedBy {
     Policies,
     Langs,
 }
 
-impl Of {
+impl OwnedBy {
     fn table_name(self) -> &'static str {
         match self {
             Self::Policies => "policies",
@@ -124,31 +124,35 @@ impl Plan {
     }
 
     /// Returns all settings of single policies and languages, each of which fits.
-    pub(crate) fn checked_own(&self) -> Result<Own, PlanError> {
+    pub(crate) fn checked_own(&self) -> Result<OwnSettings, PlanError> {
         let policies = self.policies.iter().map(|(name, own)| {
-            let policy: Policy =
-                name.parse().map_err(|error| Of::Policies.own_settings_error(name, format!("{error}")))?;
+            let policy: Policy = name
+                .parse()
+                .map_err(|error| OwnedBy::Policies.own_settings_error(name, format!("{error}")))?;
             if stands_for_sets(name) {
                 let reason = "it means many policies; name one of them, such as `blocks-0.2`";
-                return Err(Of::Policies.own_settings_error(name, reason));
+                return Err(OwnedBy::Policies.own_settings_error(name, reason));
             }
             let settings = Settings { policy: policy.clone(), ..self.settings.clone() };
-            Ok((policy, self.check_changes(Of::Policies, name, own, settings)?))
+            Ok((policy, self.check_changes(OwnedBy::Policies, name, own, settings)?))
         });
         let langs = self.langs.iter().map(|(lang, own)| {
             let settings = Settings { lang: lang.clone(), ..self.settings.clone() };
-            Ok((lang.clone(), self.check_changes(Of::Langs, lang, own, settings)?))
+            Ok((lang.clone(), self.check_changes(OwnedBy::Langs, lang, own, settings)?))
         });
-        Ok(Own { policies: policies.collect::<Result<_, _>>()?, langs: langs.collect::<Result<_, _>>()? })
+        Ok(OwnSettings {
+            policies: policies.collect::<Result<_, _>>()?,
+            langs: langs.collect::<Result<_, _>>()?,
+        })
     }
 
     fn check_changes(
         &self,
-        of: Of,
+        of: OwnedBy,
         name: &str,
         own: &Stage,
         mut settings: Settings,
-    ) -> Result<Changes, PlanError> {
+    ) -> Result<PathValues, PlanError> {
         let own = values_by_path(own);
         for (path, value) in &own {
             if path == "train.precision" {
@@ -180,8 +184,9 @@ impl Plan {
         };
         let (policies, langs) =
             (axis("policy", self.settings.policy.as_str()), axis("lang", &self.settings.lang));
-        let check = |of: Of, name: &str, all: &[String]| {
-            let known = all.iter().any(|other| other == name) || of == Of::Policies && may_come(name, all);
+        let check = |of: OwnedBy, name: &str, all: &[String]| {
+            let known =
+                all.iter().any(|other| other == name) || of == OwnedBy::Policies && may_come(name, all);
             let all = all.join(", ");
             if known {
                 Ok(())
@@ -190,8 +195,8 @@ impl Plan {
             }
         };
         let well_formed = self.policies.keys().filter(|name| name.parse::<Policy>().is_ok());
-        well_formed.into_iter().try_for_each(|name| check(Of::Policies, name, &policies))?;
-        self.langs.keys().try_for_each(|name| check(Of::Langs, name, &langs))
+        well_formed.into_iter().try_for_each(|name| check(OwnedBy::Policies, name, &policies))?;
+        self.langs.keys().try_for_each(|name| check(OwnedBy::Langs, name, &langs))
     }
 
     /// Sets a setting of one policy or language, at `policies.NAME.PATH` or `langs.NAME.PATH`; returns `None`
@@ -204,8 +209,8 @@ impl Plan {
             return Some(Err(of.own_settings_error(rest, reason)));
         };
         let own = match of {
-            Of::Policies => self.policies.entry(name.to_string()).or_default(),
-            Of::Langs => match name.parse::<FileName>() {
+            OwnedBy::Policies => self.policies.entry(name.to_string()).or_default(),
+            OwnedBy::Langs => match name.parse::<FileName>() {
                 Ok(name) => self.langs.entry(name).or_default(),
                 Err(error) => return Some(Err(of.own_settings_error(name, error.to_string()))),
             },
@@ -236,16 +241,16 @@ impl Plan {
     ) -> Option<String> {
         let (of, rest) = in_table(path)?;
         let all: Vec<String> = match of {
-            Of::Policies => policies.iter().map(ToString::to_string).collect(),
-            Of::Langs => langs.iter().map(ToString::to_string).collect(),
+            OwnedBy::Policies => policies.iter().map(ToString::to_string).collect(),
+            OwnedBy::Langs => langs.iter().map(ToString::to_string).collect(),
         };
         let (name, inner) = of.split(rest)?;
-        if !(all.iter().any(|other| other == name) || of == Of::Policies && may_come(name, &all)) {
+        if !(all.iter().any(|other| other == name) || of == OwnedBy::Policies && may_come(name, &all)) {
             return Some(format!("the sweep does not have it, only {}", all.join(", ")));
         }
         let own = match of {
-            Of::Policies => self.policies.get(name).map(values_by_path),
-            Of::Langs => {
+            OwnedBy::Policies => self.policies.get(name).map(values_by_path),
+            OwnedBy::Langs => {
                 self.langs.iter().find(|(lang, _)| lang.as_str() == name).map(|(_, own)| values_by_path(own))
             }
         };
@@ -255,8 +260,8 @@ impl Plan {
 }
 
 /// Returns the table of single policies or languages that contains a path, and the rest of the path.
-fn in_table(path: &str) -> Option<(Of, &str)> {
-    let mut tables = [Of::Policies, Of::Langs].into_iter();
+fn in_table(path: &str) -> Option<(OwnedBy, &str)> {
+    let mut tables = [OwnedBy::Policies, OwnedBy::Langs].into_iter();
     tables.find_map(|of| Some((of, path.strip_prefix(of.table_name())?.strip_prefix('.')?)))
 }
 

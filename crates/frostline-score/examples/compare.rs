@@ -6,9 +6,9 @@
 use frostline_score::conll18::{ScoredSentence, WordRow};
 use frostline_score::{Comparison, Resampling};
 
-type Error = Box<dyn std::error::Error>;
+type CompareError = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Error> {
+fn main() -> Result<(), CompareError> {
     let files: Vec<String> = std::env::args().skip(1).filter(|path| !path.starts_with('-')).collect();
     let [a, b] = match &files[..] {
         [a, b] => [std::fs::read_to_string(a)?, std::fs::read_to_string(b)?],
@@ -28,7 +28,7 @@ fn built_in_files() -> [String; 2] {
     })
 }
 
-fn compare_taggers(a: &str, b: &str) -> Result<Comparison, Error> {
+fn compare_taggers(a: &str, b: &str) -> Result<Comparison, CompareError> {
     let gold = read_sentences(a, 1)?;
     if gold != read_sentences(b, 1)? {
         return Err("the two files do not have the same words and gold tags".into());
@@ -37,7 +37,7 @@ fn compare_taggers(a: &str, b: &str) -> Result<Comparison, Error> {
 }
 
 /// Returns the sentences with the tags of one column.
-fn read_sentences(text: &str, column: usize) -> Result<Vec<ScoredSentence<'_>>, Error> {
+fn read_sentences(text: &str, column: usize) -> Result<Vec<ScoredSentence<'_>>, CompareError> {
     let mut all = Vec::new();
     for sentence in text.split("\n\n").filter(|sentence| !sentence.trim().is_empty()) {
         let mut words = Vec::new();

@@ -44,7 +44,7 @@ pub struct Scored {
 /// Sentences on which the two systems were scored, each seed on some of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stratum {
-    texts: Vec<Text>,
+    texts: Vec<SeedText>,
     words: Vec<u32>,
     /// Sentence after sentence, seed by seed; 0 for a seed that was not scored on the sentence.
     gains: Vec<f64>,
@@ -56,7 +56,7 @@ pub struct Stratum {
 
 /// Sentences that are scored together, by place.
 #[derive(Clone, Debug, PartialEq)]
-struct Text {
+struct SeedText {
     sentences: Range<usize>,
     /// Seed by seed, whether it was scored on them.
     scored: Vec<bool>,
@@ -113,7 +113,7 @@ impl Stratum {
             made.gains.extend((0..words.len()).flat_map(of_sentence));
             made.words.extend(words);
             let scored = gains.iter().map(Option::is_some).collect();
-            made.texts.push(Text { sentences: first..made.words.len(), scored });
+            made.texts.push(SeedText { sentences: first..made.words.len(), scored });
         }
         if made.words_by_seed().contains(&0.0) {
             return Err(ScoreError::Empty { what: "the sample of sentences" });
@@ -153,7 +153,7 @@ impl Stratum {
     /// Sentences that a seed was scored on, on average.
     fn sentences_of_seed(&self) -> usize {
         let of_text =
-            |text: &Text| text.sentences.len() * text.scored.iter().filter(|scored| **scored).count();
+            |text: &SeedText| text.sentences.len() * text.scored.iter().filter(|scored| **scored).count();
         self.texts.iter().map(of_text).sum::<usize>().div_ceil(self.seeds)
     }
 
@@ -242,7 +242,7 @@ struct Sampled {
     deviations: Vec<f64>,
 }
 
-impl Text {
+impl SeedText {
     /// Adds words to the seeds that were scored on this text.
     fn add(&self, words: &mut [f64], more: f64) {
         words

@@ -159,12 +159,12 @@ pub fn judge(rows: Vec<CrossedDifference>, study: SeedScatter, margin: f64) -> V
     if rows.is_empty() {
         return Vec::new();
     }
-    let rule = Rule::new(&rows, SeedScatter::of(&rows).or_larger(study));
+    let rule = DifferenceRule::new(&rows, SeedScatter::of(&rows).or_larger(study));
     rows.into_iter().map(|row| rule.judge(row, margin)).collect()
 }
 
 /// How the intervals of a table are made.
-struct Rule {
+struct DifferenceRule {
     dunnett: Arc<Dunnett>,
     scatter: SeedScatter,
     /// The quantile of the largest deviation over the resamples, divided by its value for a table whose rows
@@ -172,7 +172,7 @@ struct Rule {
     joint: f64,
 }
 
-impl Rule {
+impl DifferenceRule {
     fn new(rows: &[CrossedDifference], scatter: SeedScatter) -> Self {
         let dunnett = Dunnett::for_comparisons(rows.len());
         let independent = dunnett.quantile_curve(f64::INFINITY).at_95();

@@ -8,10 +8,10 @@ use frostline_score::{CrossedDifference, Judged, SeedScatter, Stratum};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct References {
+struct CrossedReferences {
     crossed: Vec<Crossed>,
     student: Vec<Student>,
-    strata: Vec<Strata>,
+    strata: Vec<ReferenceStrata>,
 }
 
 #[derive(Deserialize)]
@@ -20,12 +20,12 @@ struct Crossed {
     gains: Vec<Vec<f64>>,
     value: f64,
     seeds: f64,
-    sentences: Spread,
-    interaction: Spread,
+    sentences: ReferenceSpread,
+    interaction: ReferenceSpread,
 }
 
 /// Mean and standard deviation over the reference's runs.
-type Spread = [f64; 2];
+type ReferenceSpread = [f64; 2];
 
 #[derive(Deserialize)]
 struct Student {
@@ -36,18 +36,18 @@ struct Student {
 }
 
 #[derive(Deserialize)]
-struct Strata {
+struct ReferenceStrata {
     gains: Vec<Vec<f64>>,
-    low: Spread,
-    high: Spread,
+    low: ReferenceSpread,
+    high: ReferenceSpread,
 }
 
-fn read_references() -> References {
+fn read_references() -> CrossedReferences {
     serde_json::from_str(include_str!("references/crossed.json")).expect("good references")
 }
 
 #[track_caller]
-fn assert_within(found: f64, [mean, deviation]: Spread) {
+fn assert_within(found: f64, [mean, deviation]: ReferenceSpread) {
     assert!((found - mean).abs() <= 6.0 * deviation + 1e-12, "{found}, not {mean} ± {deviation}");
 }
 

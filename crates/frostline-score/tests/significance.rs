@@ -11,16 +11,16 @@ use frostline_score::{
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct References {
+struct TestReferences {
     wilson: Vec<Wilson>,
     mcnemar: Vec<McNemar>,
     holm: Vec<Holm>,
-    mean_std: Vec<MeanStd>,
-    tags: Vec<Tags>,
-    entities: Vec<Entities>,
+    mean_std: Vec<ReferenceMean>,
+    tags: Vec<TagReference>,
+    entities: Vec<EntityReference>,
     bootstrap: Vec<Bootstrap>,
     pairs: Vec<Pairs>,
-    order: Vec<Order>,
+    order: Vec<OrderReference>,
 }
 
 #[derive(Deserialize)]
@@ -39,14 +39,14 @@ struct Holm {
 }
 
 #[derive(Deserialize)]
-struct MeanStd {
+struct ReferenceMean {
     values: Vec<f64>,
     mean: f64,
     std: f64,
 }
 
 #[derive(Deserialize)]
-struct Tags {
+struct TagReference {
     gold: Vec<String>,
     predicted: Vec<String>,
     labels: Vec<String>,
@@ -60,7 +60,7 @@ struct Tags {
 }
 
 #[derive(Deserialize)]
-struct Entities {
+struct EntityReference {
     gold: Vec<Vec<String>>,
     predicted: Vec<Vec<String>>,
     lenient: [f64; 3],
@@ -68,12 +68,12 @@ struct Entities {
 }
 
 /// Mean and standard deviation over the reference's runs.
-type Spread = [f64; 2];
+type BootstrapSpread = [f64; 2];
 
 #[derive(Deserialize)]
 struct Ends {
-    low: Spread,
-    high: Spread,
+    low: BootstrapSpread,
+    high: BootstrapSpread,
 }
 
 #[derive(Deserialize)]
@@ -90,22 +90,22 @@ struct Pairs {
     /// Correct of A, correct of B, words.
     triples: Vec<[u64; 3]>,
     value: f64,
-    p_value: Spread,
-    a_ahead: Spread,
-    low: Spread,
-    high: Spread,
-    permutation_p: Spread,
+    p_value: BootstrapSpread,
+    a_ahead: BootstrapSpread,
+    low: BootstrapSpread,
+    high: BootstrapSpread,
+    permutation_p: BootstrapSpread,
 }
 
 #[derive(Deserialize)]
-struct Order {
+struct OrderReference {
     a: Vec<f64>,
     b: Vec<f64>,
     violation: f64,
-    bound: Spread,
+    bound: BootstrapSpread,
 }
 
-fn read_references() -> References {
+fn read_references() -> TestReferences {
     serde_json::from_str(include_str!("references/significance.json")).unwrap()
 }
 
@@ -118,7 +118,7 @@ fn assert_near(ours: f64, theirs: f64, relative: f64) {
 /// Checks that a value is within six standard deviations of the reference's mean, plus `slack` for
 /// differences in method.
 #[track_caller]
-fn assert_within(ours: f64, [mean, deviation]: Spread, slack: f64) {
+fn assert_within(ours: f64, [mean, deviation]: BootstrapSpread, slack: f64) {
     let distance = (ours - mean).abs();
     assert!(distance <= 6.0 * deviation + slack, "{ours} is not within 6 x {deviation} of {mean}");
 }

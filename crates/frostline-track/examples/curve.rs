@@ -7,9 +7,9 @@ use std::time::SystemTime;
 
 use frostline_track::{Background, Ending, Parameter, Point, Run, TensorBoard, Value, WeightsAndBiases};
 
-type Error = Box<dyn std::error::Error>;
+type ExampleError = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Error> {
+fn main() -> Result<(), ExampleError> {
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     match &arguments[..] {
@@ -34,7 +34,7 @@ fn built_in_table() -> String {
 }
 
 /// Sends the table's lines to both trackers, on a separate thread that finishes when it is dropped.
-fn send_table(table: &str, folder: &Path) -> Result<(), Error> {
+fn send_table(table: &str, folder: &Path) -> Result<(), ExampleError> {
     let mut lines = table.lines();
     let names: Vec<&str> = lines.next().ok_or("the table is empty")?.split(',').skip(1).collect();
     let background = Background::start_thread(

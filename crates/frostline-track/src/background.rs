@@ -17,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(15);
 /// Additional time at the end for a pending request, and for setting unsent values aside.
 const REST: Duration = Duration::from_secs(15);
 
-enum Message {
+enum TrackMessage {
     Start(Box<Run>),
     Log(String, Point),
     End(String, SystemTime, Ending),
@@ -28,7 +28,7 @@ enum Message {
 /// they send for at most 15 seconds, and set the rest aside.
 #[derive(Debug)]
 pub struct Background {
-    sender: Option<Sender<Message>>,
+    sender: Option<Sender<TrackMessage>>,
     /// Points that the thread has not taken yet.
     waiting: Arc<AtomicUsize>,
     /// When trackers stop sending; set at the end.
@@ -49,7 +49,8 @@ impl Background {
         let (of_thread, until_of_thread) = (waiting.clone(), until.clone());
         let thread = std::thread::spawn(move || {
             let _alive: Sender<()> = alive;
-            let trackers = trackers.into_iter().map(|tracker| Watched { tracker, failed: false }).collect();
+            let trackers =
+                trackers.into_iter().map(|tracker| WatchedThread { tracker, failed: false }).collect();
             Thread { trackers, warn, waiting: of_thread, until: until_of_thread }.run(&messages);
         });
         Self { sender: Some(sender), waiting, until, ended, thread: Some(thread) }
@@ -57,13 +58,13 @@ impl Background {
 
     /// Begins a run.
     pub fn start(&self, run: Run) {
-        self.send_message(Message::Start(Box::new(run)));
+        self.send_message(TrackMessage::Start(Box::new(run)));
     }
 
     /// Passes values on. If too many values are waiting, they are dropped.
     pub fn log(&self, run: &str, point: Point) {
         if self.waiting.fetch_add(1, Ordering::Relaxed) < ROOM {
-            self.send_message(Message::Log(run.into(), point));
+            self.send_message(TrackMessage::Log(run.into(), point));
         } else {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
@@ -71,10 +72,10 @@ impl Background {
 
     /// Ends a run.
     pub fn end(&self, run: &str, ending: Ending) {
-        self.send_message(Message::End(run.into(), SystemTime::now(), ending));
+        self.send_message(TrackMessage::End(run.into(), SystemTime::now(), ending));
     }
 
-    fn send_message(&self, message: Message) {
+    fn send_message(&self, message: TrackMessage) {
         // The thread ends after the last message only.
         let _ = self.sender.as_ref().map(|sender| sender.send(message));
     }
@@ -92,32 +93,32 @@ impl Drop for Background {
     }
 }
 
-struct Watched {
+struct WatchedThread {
     tracker: Box<dyn Tracker>,
     failed: bool,
 }
 
 struct Thread<W> {
-    trackers: Vec<Watched>,
+    trackers: Vec<WatchedThread>,
     warn: W,
     waiting: Arc<AtomicUsize>,
     until: Arc<OnceLock<Instant>>,
 }
 
 impl<W: Fn(&str)> Thread<W> {
-    fn run(&mut self, messages: &Receiver<Message>) {
+    fn run(&mut self, messages: &Receiver<TrackMessage>) {
         let mut flushed = Instant::now();
         loop {
             let message = messages.recv_timeout(PAUSE.saturating_sub(flushed.elapsed()));
             let over = matches!(message, Err(RecvTimeoutError::Disconnected));
             if let Ok(message) = message {
-                if matches!(message, Message::Log(..)) {
+                if matches!(message, TrackMessage::Log(..)) {
                     self.waiting.fetch_sub(1, Ordering::Relaxed);
                 }
                 self.call_trackers(|tracker| match &message {
-                    Message::Start(run) => tracker.start(run),
-                    Message::Log(run, point) => tracker.log(run, point),
-                    Message::End(run, at, ending) => tracker.end(run, *at, *ending),
+                    TrackMessage::Start(run) => tracker.start(run),
+                    TrackMessage::Log(run, point) => tracker.log(run, point),
+                    TrackMessage::End(run, at, ending) => tracker.end(run, *at, *ending),
                 });
             }
             if over {
@@ -132,7 +133,7 @@ impl<W: Fn(&str)> Thread<W> {
     }
 
     fn call_trackers(&mut self, mut call: impl FnMut(&mut dyn Tracker) -> Result<(), TrackError>) {
-        for Watched { tracker, failed } in &mut self.trackers {
+        for WatchedThread { tracker, failed } in &mut self.trackers {
             if let Err(error) = call(tracker.as_mut())
                 && !std::mem::replace(failed, true)
             {
@@ -143,7 +144,7 @@ impl<W: Fn(&str)> Thread<W> {
 
     /// A tracker that failed is known to work again when it has written all that waits.
     fn flush(&mut self) {
-        for Watched { tracker, failed } in &mut self.trackers {
+        for WatchedThread { tracker, failed } in &mut self.trackers {
             match tracker.flush() {
                 Ok(()) => *failed = false,
                 Err(error) if !*failed => {
@@ -157,7 +158,7 @@ impl<W: Fn(&str)> Thread<W> {
 
     fn finish(&mut self) {
         let until = self.until.get().copied().unwrap_or_else(Instant::now);
-        for Watched { tracker, .. } in &mut self.trackers {
+        for WatchedThread { tracker, .. } in &mut self.trackers {
             if let Err(error) = tracker.finish(until) {
                 (self.warn)(&format!("{}: {error}", tracker.name()));
             }

@@ -19,7 +19,7 @@ const CURVE: u16 = 16;
 const DEV_CURVE: u16 = 8;
 
 /// A column in addition to a cell's state and title.
-struct Column {
+struct ScreenColumn {
     name: &'static str,
     /// In characters.
     width: u16,
@@ -27,16 +27,16 @@ struct Column {
     wide: bool,
 }
 
-const fn always_shown(name: &'static str, width: u16) -> Column {
-    Column { name, width, wide: false }
+const fn always_shown(name: &'static str, width: u16) -> ScreenColumn {
+    ScreenColumn { name, width, wide: false }
 }
 
-const fn shown_when_wide(name: &'static str, width: u16) -> Column {
-    Column { name, width, wide: true }
+const fn shown_when_wide(name: &'static str, width: u16) -> ScreenColumn {
+    ScreenColumn { name, width, wide: true }
 }
 
 /// The columns in their order. A curve comes before its last value.
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [ScreenColumn; 8] = [
     always_shown("step", 11),
     always_shown("loss", CURVE),
     always_shown("", 6),
@@ -77,7 +77,7 @@ pub enum Then {
 
 /// The states by which cells can be selected, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum StateKind {
     Running,
     LeftBehind,
     Failed,
@@ -92,7 +92,7 @@ pub struct Screen {
     snapshot: Snapshot,
     color: bool,
     /// Only cells of this kind are shown.
-    only: Option<Kind>,
+    only: Option<StateKind>,
     /// The id of the selected cell.
     selected: Option<String>,
 }
@@ -118,10 +118,10 @@ impl Screen {
             Key::Letter(letter) => {
                 let kinds = [
                     ('a', None),
-                    ('r', Some(Kind::Running)),
-                    ('f', Some(Kind::Failed)),
-                    ('w', Some(Kind::Waiting)),
-                    ('d', Some(Kind::Done)),
+                    ('r', Some(StateKind::Running)),
+                    ('f', Some(StateKind::Failed)),
+                    ('w', Some(StateKind::Waiting)),
+                    ('d', Some(StateKind::Done)),
                 ];
                 if let Some((_, only)) = kinds.into_iter().find(|(known, _)| *known == letter) {
                     self.only = only;
@@ -205,14 +205,15 @@ impl Screen {
         let width = label.chars().count() as u16 + 1;
         let [text, bar] = Layout::horizontal([Constraint::Length(width), Constraint::Min(0)]).areas(area);
         frame.render_widget(Line::from(label), text);
-        let gauge = Gauge::default().ratio(share).gauge_style(self.style_of(Kind::Done)).use_unicode(true);
+        let gauge =
+            Gauge::default().ratio(share).gauge_style(self.style_of(StateKind::Done)).use_unicode(true);
         frame.render_widget(gauge, bar);
     }
 
     fn draw_table(&self, frame: &mut Frame<'_>, area: Rect, rows: &[&CellSnapshot], at: usize) {
         let title = rows.iter().map(|cell| cell.title.chars().count()).max().unwrap_or(4).clamp(4, 60);
-        let is_shown = |column: &&Column| area.width >= WIDE || !column.wide;
-        let shown: Vec<&Column> = COLUMNS.iter().filter(is_shown).collect();
+        let is_shown = |column: &&ScreenColumn| area.width >= WIDE || !column.wide;
+        let shown: Vec<&ScreenColumn> = COLUMNS.iter().filter(is_shown).collect();
         let own = [Constraint::Length(7), Constraint::Min(title as u16)];
         let widths = own.into_iter().chain(shown.iter().map(|column| Constraint::Length(column.width)));
         let head = Row::new(["", "cell"].into_iter().chain(shown.iter().map(|column| column.name)))
@@ -281,7 +282,7 @@ impl Screen {
         let line = Dataset::default()
             .marker(Marker::Braille)
             .graph_type(GraphType::Line)
-            .style(self.style_of(Kind::Running))
+            .style(self.style_of(StateKind::Running))
             .data(&points);
         let ends = |low: f64, high: f64| [format!("{low:.2}"), format!("{high:.2}")];
         let chart = Chart::new(vec![line])
@@ -290,29 +291,29 @@ impl Screen {
         frame.render_widget(chart, area);
     }
 
-    fn style_of(&self, kind: Kind) -> Style {
+    fn style_of(&self, kind: StateKind) -> Style {
         let color = match kind {
-            Kind::Running => Color::Cyan,
-            Kind::LeftBehind => Color::Yellow,
-            Kind::Failed => Color::Red,
-            Kind::Waiting => Color::Reset,
-            Kind::Done => Color::Green,
+            StateKind::Running => Color::Cyan,
+            StateKind::LeftBehind => Color::Yellow,
+            StateKind::Failed => Color::Red,
+            StateKind::Waiting => Color::Reset,
+            StateKind::Done => Color::Green,
         };
         if self.color { Style::new().fg(color) } else { Style::new() }
     }
 }
 
-fn state_kind(state: &CellState) -> Kind {
+fn state_kind(state: &CellState) -> StateKind {
     match state {
-        CellState::Waiting => Kind::Waiting,
-        CellState::Running { .. } => Kind::Running,
-        CellState::LeftBehind { .. } => Kind::LeftBehind,
-        CellState::Done { .. } => Kind::Done,
-        CellState::Failed { .. } => Kind::Failed,
+        CellState::Waiting => StateKind::Waiting,
+        CellState::Running { .. } => StateKind::Running,
+        CellState::LeftBehind { .. } => StateKind::LeftBehind,
+        CellState::Done { .. } => StateKind::Done,
+        CellState::Failed { .. } => StateKind::Failed,
     }
 }
 
-impl Kind {
+impl StateKind {
     fn state_name(self) -> &'static str {
         match self {
             Self::Running => "running",

@@ -7,7 +7,7 @@ use std::path::Path;
 use ureq::Agent;
 use ureq::http::Response;
 
-use super::entry::Entry;
+use super::entry::RemoteEntry;
 use super::error::FetchError;
 use super::http::get;
 use super::options::Progress;
@@ -15,7 +15,7 @@ use super::options::Progress;
 /// Downloads one file into a folder, unless it is already there.
 pub(super) fn download_file(
     agent: &Agent,
-    entry: &Entry,
+    entry: &RemoteEntry,
     folder: &Path,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), FetchError> {
@@ -75,7 +75,7 @@ pub(super) fn download_unlisted(
 /// Appends the missing bytes to `part`, or rewrites it if the host does not support ranges.
 fn transfer_bytes(
     agent: &Agent,
-    entry: &Entry,
+    entry: &RemoteEntry,
     part: &Path,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), FetchError> {
@@ -131,7 +131,7 @@ fn resumes_at(response: &Response<ureq::Body>, from: u64) -> bool {
 }
 
 /// Compares a file with the host's list.
-fn check_digest(path: &Path, entry: &Entry) -> Result<(), FetchError> {
+fn check_digest(path: &Path, entry: &RemoteEntry) -> Result<(), FetchError> {
     let bytes = fs::metadata(path).map_err(FetchError::with_path(path))?.len();
     if bytes != entry.bytes {
         return Err(size_error(entry, bytes));
@@ -148,7 +148,7 @@ fn check_digest(path: &Path, entry: &Entry) -> Result<(), FetchError> {
     })
 }
 
-fn size_error(entry: &Entry, found: u64) -> FetchError {
+fn size_error(entry: &RemoteEntry, found: u64) -> FetchError {
     FetchError::Digest {
         file: entry.name.clone(),
         algorithm: "size in bytes",
@@ -157,6 +157,6 @@ fn size_error(entry: &Entry, found: u64) -> FetchError {
     }
 }
 
-fn report_progress(entry: &Entry, bytes: u64, progress: &mut dyn FnMut(Progress<'_>)) {
+fn report_progress(entry: &RemoteEntry, bytes: u64, progress: &mut dyn FnMut(Progress<'_>)) {
     progress(Progress { file: &entry.name, bytes, bytes_total: entry.bytes });
 }

@@ -18,7 +18,7 @@ pub(super) const SHA256_DIGITS: usize = 64;
 
 /// A file that will be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct RemoteEntry {
     pub(super) name: String,
     pub(super) url: String,
     pub(super) bytes: u64,

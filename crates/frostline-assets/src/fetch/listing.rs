@@ -7,7 +7,7 @@
 use serde_json::Value;
 use ureq::Agent;
 
-use super::entry::{Digest, Entry, GIT_DIGITS, SHA256_DIGITS, hex_digits};
+use super::entry::{Digest, GIT_DIGITS, RemoteEntry, SHA256_DIGITS, hex_digits};
 use super::error::FetchError;
 use super::http;
 use super::options::{FetchOptions, Hosts};
@@ -19,7 +19,7 @@ pub(super) fn list_treebank(
     hosts: &Hosts,
     name: &str,
     revision: &str,
-) -> Result<Vec<Entry>, FetchError> {
+) -> Result<Vec<RemoteEntry>, FetchError> {
     let repository = format!("UniversalDependencies/{name}");
     let url = format!("{}/repos/{repository}/contents?ref={revision}", hosts.treebank_lists);
     let hint = format!("check the treebank's name and the release ({revision})");
@@ -45,7 +45,7 @@ pub(super) fn list_encoder(
     options: &FetchOptions,
     id: &str,
     revision: &str,
-) -> Result<(String, Vec<Entry>), FetchError> {
+) -> Result<(String, Vec<RemoteEntry>), FetchError> {
     let hub = &options.hosts.hub;
     let hint = format!("check the hub id and the revision ({revision}); private encoders cannot be fetched");
     let url = format!("{hub}/api/models/{id}/revision/{revision}");
@@ -80,15 +80,15 @@ pub(super) fn list_encoder(
 }
 
 /// A file in a list.
-struct Listed {
+struct ListedFile {
     name: String,
     bytes: u64,
     digest: Digest,
 }
 
-impl Listed {
-    fn entry_at(self, folder_url: &str) -> Entry {
-        Entry {
+impl ListedFile {
+    fn entry_at(self, folder_url: &str) -> RemoteEntry {
+        RemoteEntry {
             url: format!("{folder_url}/{}", self.name),
             name: self.name,
             bytes: self.bytes,
@@ -98,7 +98,7 @@ impl Listed {
 }
 
 /// Returns the plain files of a list, sorted by name.
-fn plain_files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<Listed>, FetchError> {
+fn plain_files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<ListedFile>, FetchError> {
     let bad = |reason: &str| FetchError::Listing { url: url.into(), reason: reason.into() };
     let list = list.as_array().ok_or_else(|| bad("something else"))?;
     let mut files = Vec::new();
@@ -114,7 +114,7 @@ fn plain_files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<List
         };
         let digest = digest.map_err(|error_reason| bad(&error_reason))?;
         let bytes = item["size"].as_u64().ok_or_else(|| bad("a file without a size"))?;
-        files.push(Listed { name: name.into(), bytes, digest });
+        files.push(ListedFile { name: name.into(), bytes, digest });
     }
     files.sort_by(|a, b| a.name.cmp(&b.name));
     match files.windows(2).find(|pair| pair[0].name == pair[1].name) {
@@ -124,7 +124,7 @@ fn plain_files(url: &str, list: &Value, name: &str, id: &str) -> Result<Vec<List
 }
 
 fn require_file(
-    listed: &[Listed],
+    listed: &[ListedFile],
     name: &str,
     revision: &str,
     fits: &dyn Fn(&str) -> bool,

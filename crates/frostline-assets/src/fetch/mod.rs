@@ -21,7 +21,7 @@ use crate::licence::licence_of;
 use crate::places::AssetKind;
 use crate::source::Source;
 
-use self::entry::Entry;
+use self::entry::RemoteEntry;
 
 mod download;
 mod endpoint;
@@ -254,7 +254,7 @@ impl<'o> Fetch<'o> {
         &self,
         agent: &ureq::Agent,
         revision: &str,
-        list: &[Entry],
+        list: &[RemoteEntry],
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Fetched, FetchError> {
         let part = self.folder.with_added_extension("part");
@@ -295,7 +295,7 @@ impl<'o> Fetch<'o> {
         agent: &ureq::Agent,
         part: &Path,
         revision: &str,
-        list: &[Entry],
+        list: &[RemoteEntry],
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), FetchError> {
         let hint = || String::from("the download was deleted: check the pin, then run the command again");
@@ -369,7 +369,7 @@ fn lock_folder(part: &Path) -> Result<fs::File, FetchError> {
 }
 
 /// Removes everything from a folder except the entries, their record and the lock.
-fn remove_all_but(folder: &Path, list: &[Entry]) -> Result<(), FetchError> {
+fn remove_all_but(folder: &Path, list: &[RemoteEntry]) -> Result<(), FetchError> {
     let is_entry = |name: &str| list.iter().any(|entry| entry.name == name);
     for found in fs::read_dir(folder).map_err(FetchError::with_path(folder))? {
         let path = found.map_err(FetchError::with_path(folder))?.path();

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use super::entry::{Digest, Entry};
+use super::entry::{Digest, RemoteEntry};
 use super::error::FetchError;
 
 /// A file of a release.
-struct Known {
+struct KnownRelease {
     treebank: &'static str,
     release: &'static str,
     file: &'static str,
@@ -15,15 +15,15 @@ struct Known {
     blob: &'static str,
 }
 
-const fn known_blob(treebank: &'static str, file: &'static str, blob: &'static str) -> Known {
-    Known { treebank, release: "r2.16", file, blob }
+const fn known_blob(treebank: &'static str, file: &'static str, blob: &'static str) -> KnownRelease {
+    KnownRelease { treebank, release: "r2.16", file, blob }
 }
 
 const EWT: &str = "UD_English-EWT";
 const NSC: &str = "UD_Naija-NSC";
 
 /// The treebanks of the plan `paper`.
-const KNOWN: [Known; 6] = [
+const KNOWN: [KnownRelease; 6] = [
     known_blob(EWT, "en_ewt-ud-train.conllu", "34731d23bafeeff233fdcee18ffc0254b1aa0e28"),
     known_blob(EWT, "en_ewt-ud-dev.conllu", "a994b6990643429070ecc6e236d26ad6a04bfefb"),
     known_blob(EWT, "en_ewt-ud-test.conllu", "c59667960ae967636606f47bc35f132a5557ad39"),
@@ -52,7 +52,7 @@ pub fn git_blob_id(path: &Path) -> Result<String, FetchError> {
 /// # Errors
 /// If a file is missing or has another digest, or if there is an unknown split, which would replace a known one
 /// on systems that ignore case.
-pub(super) fn check_list(treebank: &str, release: &str, list: &[Entry]) -> Result<(), FetchError> {
+pub(super) fn check_list(treebank: &str, release: &str, list: &[RemoteEntry]) -> Result<(), FetchError> {
     let known = known_blobs(treebank, release);
     for (file, blob) in &known {
         let found = match list.iter().find(|entry| entry.name == *file).map(|entry| &entry.digest) {

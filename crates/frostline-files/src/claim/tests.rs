@@ -9,10 +9,10 @@ use super::*;
 
 /// Real files. Before an operation that a test names, something else happens in between.
 struct Between<'a> {
-    before: RefCell<Option<(&'static str, Deed<'a>)>>,
+    before: RefCell<Option<(&'static str, InterposedDeed<'a>)>>,
 }
 
-type Deed<'a> = Box<dyn FnOnce() + 'a>;
+type InterposedDeed<'a> = Box<dyn FnOnce() + 'a>;
 
 impl<'a> Between<'a> {
     fn new(operation: &'static str, deed: impl FnOnce() + 'a) -> Self {

@@ -4,7 +4,7 @@
 //! with multiword tokens on either side is aligned by the longest common subsequence of its words'
 //! forms, ignoring case. Both texts must be equal, which `same_text` has checked.
 
-use super::corpus::{Word, is_space};
+use super::corpus::{CorpusWord, is_space};
 
 /// Pairs of matching words, and the lookup in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Alignment {
     }
 }
 
-pub fn align_words(gold: &[Word], system: &[Word]) -> Alignment {
+pub fn align_words(gold: &[CorpusWord], system: &[CorpusWord]) -> Alignment {
     let mut alignment = Alignment::new(gold.len(), system.len());
     let (mut g, mut s) = (0, 0);
     while g < gold.len() && s < system.len() {
@@ -65,7 +65,7 @@ struct Stretch {
 
 impl Stretch {
     /// Returns the stretch that begins with the multiword token at `g` or `s`.
-    fn at(gold: &[Word], system: &[Word], mut g: usize, mut s: usize) -> Self {
+    fn at(gold: &[CorpusWord], system: &[CorpusWord], mut g: usize, mut s: usize) -> Self {
         // A plain word that begins before the multiword token extends beyond the stretch. The
         // official scorer skips only one such word, and equal scores need the same alignment.
         let mut end = if gold[g].multiword {
@@ -92,8 +92,8 @@ impl Stretch {
     }
 
     /// Pairs the words of a longest common subsequence, the earliest one in gold.
-    fn align(&self, gold: &[Word], system: &[Word], alignment: &mut Alignment) {
-        let forms = |words: &[Word]| words.iter().map(comparable_form).collect::<Vec<String>>();
+    fn align(&self, gold: &[CorpusWord], system: &[CorpusWord], alignment: &mut Alignment) {
+        let forms = |words: &[CorpusWord]| words.iter().map(comparable_form).collect::<Vec<String>>();
         let ours = forms(&gold[self.gold_start..self.gold_end]);
         let theirs = forms(&system[self.system_start..self.system_end]);
         let common = Common::longest_common(&ours, &theirs);
@@ -113,7 +113,7 @@ impl Stretch {
 
 /// Returns the form for comparison. Spaces are removed only from words that are tokens: the official scorer
 /// keeps the spaces of words inside a multiword token, whose forms are not part of the text.
-fn comparable_form(word: &Word) -> String {
+fn comparable_form(word: &CorpusWord) -> String {
     let form = word.row.form;
     if word.multiword || !form.contains(is_space) {
         form.to_lowercase()
@@ -124,7 +124,7 @@ fn comparable_form(word: &Word) -> String {
 
 /// Returns whether the word at `index` exists and is in a stretch that ends at `end`. A multiword token only
 /// has to begin in it, since it extends the stretch.
-fn is_inside(words: &[Word], index: usize, end: usize) -> bool {
+fn is_inside(words: &[CorpusWord], index: usize, end: usize) -> bool {
     words.get(index).is_some_and(
         |word| {
             if word.multiword { word.span.start < end } else { word.span.end <= end }

@@ -14,7 +14,7 @@ const UNIVERSAL_FEATURES: [&str; 21] = [
 
 /// The bytes `start..end` of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct CharSpan {
     pub start: usize,
     pub end: usize,
 }
@@ -29,10 +29,10 @@ pub enum Parent {
     Word(usize),
 }
 
-pub struct Word<'a> {
+pub struct CorpusWord<'a> {
     pub row: WordRow<'a>,
     /// The word's own span, or the span of its whole multiword token.
-    pub span: Span,
+    pub span: CharSpan,
     pub multiword: bool,
     /// Universal features, sorted.
     pub feats: Vec<&'a str>,
@@ -46,9 +46,9 @@ pub struct Word<'a> {
 pub struct Corpus<'a> {
     /// The forms of all tokens, without spaces.
     pub text: String,
-    pub tokens: Vec<Span>,
-    pub sentences: Vec<Span>,
-    pub words: Vec<Word<'a>>,
+    pub tokens: Vec<CharSpan>,
+    pub sentences: Vec<CharSpan>,
+    pub words: Vec<CorpusWord<'a>>,
 }
 
 impl<'a> Corpus<'a> {
@@ -101,15 +101,15 @@ impl<'a> Corpus<'a> {
             return Err(range_fault(range, sentence.words.len()));
         }
         let end = self.text.len();
-        self.sentences.push(Span { start, end });
+        self.sentences.push(CharSpan { start, end });
         self.link_functional_children(base);
         Ok(())
     }
 
-    fn push_token(&mut self, form: &str) -> Span {
+    fn push_token(&mut self, form: &str) -> CharSpan {
         let start = self.text.len();
         self.text.extend(form.chars().filter(|&c| !is_space(c)));
-        let span = Span { start, end: self.text.len() };
+        let span = CharSpan { start, end: self.text.len() };
         self.tokens.push(span);
         span
     }
@@ -134,9 +134,9 @@ fn lay_out<'a>(
     sentence: &ScoredSentence<'a>,
     number: usize,
     base: usize,
-    span: Span,
+    span: CharSpan,
     multiword: bool,
-) -> Result<Word<'a>, SentenceFault> {
+) -> Result<CorpusWord<'a>, SentenceFault> {
     let row = sentence.words[number - 1];
     let words = sentence.words.len();
     let parent = match row.head {
@@ -147,7 +147,7 @@ fn lay_out<'a>(
             return Err(SentenceFault::Head { word: number, head, words });
         }
     };
-    Ok(Word {
+    Ok(CorpusWord {
         row,
         span,
         multiword,

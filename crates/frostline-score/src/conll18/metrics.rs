@@ -6,11 +6,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::align::Alignment;
-use super::corpus::{Corpus, Parent, Span, Word, is_content};
+use super::corpus::{CharSpan, Corpus, CorpusWord, Parent, is_content};
 
 /// Counts of one metric. Its ratios are serialised as well, and ignored when deserialised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "Written")]
+#[serde(into = "WrittenMetric")]
 pub struct Metric {
     /// Units on which gold and system agree.
     pub correct: u64,
@@ -50,7 +50,7 @@ impl Metric {
 
 /// A [`Metric`] as it is serialised.
 #[derive(Serialize)]
-struct Written {
+struct WrittenMetric {
     correct: u64,
     gold: u64,
     system: u64,
@@ -61,7 +61,7 @@ struct Written {
     aligned_accuracy: Option<f64>,
 }
 
-impl From<Metric> for Written {
+impl From<Metric> for WrittenMetric {
     fn from(metric: Metric) -> Self {
         Self {
             correct: metric.correct,
@@ -157,9 +157,9 @@ impl Conll18Scores {
 
 pub fn measure(gold: &Corpus, system: &Corpus, alignment: &Alignment) -> Conll18Scores {
     let paired = Paired { gold, system, alignment };
-    let feats = |g: &Word, s: &Word| g.feats == s.feats;
-    let upos = |g: &Word, s: &Word| g.row.upos == s.row.upos;
-    let xpos = |g: &Word, s: &Word| g.row.xpos == s.row.xpos;
+    let feats = |g: &CorpusWord, s: &CorpusWord| g.feats == s.feats;
+    let upos = |g: &CorpusWord, s: &CorpusWord| g.row.upos == s.row.upos;
+    let xpos = |g: &CorpusWord, s: &CorpusWord| g.row.xpos == s.row.xpos;
     let syntax = gold.has_syntax() && system.has_syntax();
     Conll18Scores {
         tokens: count_spans(&gold.tokens, &system.tokens),
@@ -182,8 +182,12 @@ struct Paired<'a> {
 
 impl Paired<'_> {
     /// Counts the words selected by `counts`, and the aligned pairs among them that are `correct`.
-    fn count_words(&self, counts: impl Fn(&Word) -> bool, correct: impl Fn(&Word, &Word) -> bool) -> Metric {
-        let all = |words: &[Word]| words.iter().filter(|word| counts(word)).count() as u64;
+    fn count_words(
+        &self,
+        counts: impl Fn(&CorpusWord) -> bool,
+        correct: impl Fn(&CorpusWord, &CorpusWord) -> bool,
+    ) -> Metric {
+        let all = |words: &[CorpusWord]| words.iter().filter(|word| counts(word)).count() as u64;
         let mut metric = Metric {
             correct: 0,
             gold: all(&self.gold.words),
@@ -204,9 +208,9 @@ impl Paired<'_> {
     }
 
     fn syntax_metrics(&self) -> Syntax {
-        let content = |word: &Word| is_content(word.deprel);
-        let uas = |g: &Word, s: &Word| self.same_parent(g.parent, s.parent);
-        let las = |g: &Word, s: &Word| uas(g, s) && g.deprel == s.deprel;
+        let content = |word: &CorpusWord| is_content(word.deprel);
+        let uas = |g: &CorpusWord, s: &CorpusWord| self.same_parent(g.parent, s.parent);
+        let las = |g: &CorpusWord, s: &CorpusWord| uas(g, s) && g.deprel == s.deprel;
         Syntax {
             uas: self.count_words(|_| true, uas),
             las: self.count_words(|_| true, las),
@@ -228,7 +232,7 @@ impl Paired<'_> {
         }
     }
 
-    fn same_function_words(&self, gold: &Word, system: &Word) -> bool {
+    fn same_function_words(&self, gold: &CorpusWord, system: &CorpusWord) -> bool {
         let same = |(&g, &s): (&usize, &usize)| {
             let (ours, theirs) = (&self.gold.words[g], &self.system.words[s]);
             self.alignment.gold_of[s] == Some(g)
@@ -240,17 +244,17 @@ impl Paired<'_> {
     }
 }
 
-fn same_morphology(gold: &Word, system: &Word) -> bool {
+fn same_morphology(gold: &CorpusWord, system: &CorpusWord) -> bool {
     gold.row.upos == system.row.upos && gold.feats == system.feats
 }
 
 /// Returns whether the lemmas match; any lemma matches a gold lemma of `_`.
-fn same_lemma(gold: &Word, system: &Word) -> bool {
+fn same_lemma(gold: &CorpusWord, system: &CorpusWord) -> bool {
     gold.row.lemma == "_" || gold.row.lemma == system.row.lemma
 }
 
 /// Counts the spans that occur on both sides; both lists ascend without overlap.
-fn count_spans(gold: &[Span], system: &[Span]) -> Metric {
+fn count_spans(gold: &[CharSpan], system: &[CharSpan]) -> Metric {
     let (mut g, mut s, mut correct) = (0, 0, 0);
     while g < gold.len() && s < system.len() {
         correct += u64::from(gold[g] == system[s]);

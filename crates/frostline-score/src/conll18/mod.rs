@@ -35,7 +35,7 @@ mod units;
 pub use align::Alignment;
 pub use metrics::{Conll18Scores, Metric, Syntax};
 pub use rows::{MultiwordToken, ScoredSentence, WordRow};
-pub use units::{Unit, common_units, evaluate_units};
+pub use units::{ScoredUnit, common_units, evaluate_units};
 
 use crate::error::ScoreError;
 

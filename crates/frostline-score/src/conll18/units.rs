@@ -12,7 +12,7 @@ use crate::error::ScoreError;
 
 /// Sentences that cover the same text on all sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unit {
+pub struct ScoredUnit {
     /// Sentences of gold.
     pub gold: Range<usize>,
     /// Sentences of each system.
@@ -23,7 +23,10 @@ pub struct Unit {
 ///
 /// # Errors
 /// As [`evaluate`](super::evaluate).
-pub fn common_units(gold: &[ScoredSentence], systems: &[&[ScoredSentence]]) -> Result<Vec<Unit>, ScoreError> {
+pub fn common_units(
+    gold: &[ScoredSentence],
+    systems: &[&[ScoredSentence]],
+) -> Result<Vec<ScoredUnit>, ScoreError> {
     let gold = Corpus::new("gold", gold)?;
     let mut ends = Vec::with_capacity(systems.len());
     for system in systems {
@@ -37,7 +40,7 @@ pub fn common_units(gold: &[ScoredSentence], systems: &[&[ScoredSentence]]) -> R
         let places: Option<Vec<usize>> = ends.iter().map(|ends| ends.binary_search(&span.end).ok()).collect();
         let Some(places) = places else { continue };
         let systems = firsts.iter().zip(&places).map(|(first, last)| *first..last + 1).collect();
-        units.push(Unit { gold: first..at + 1, systems });
+        units.push(ScoredUnit { gold: first..at + 1, systems });
         first = at + 1;
         firsts = places.into_iter().map(|last| last + 1).collect();
     }
@@ -54,10 +57,11 @@ pub fn common_units(gold: &[ScoredSentence], systems: &[&[ScoredSentence]]) -> R
 pub fn evaluate_units(
     gold: &[ScoredSentence],
     system: &[ScoredSentence],
-    units: &[Unit],
+    units: &[ScoredUnit],
     place: usize,
 ) -> Result<Vec<Conll18Scores>, ScoreError> {
-    let score = |unit: &Unit| super::evaluate(&gold[unit.gold.clone()], &system[unit.systems[place].clone()]);
+    let score =
+        |unit: &ScoredUnit| super::evaluate(&gold[unit.gold.clone()], &system[unit.systems[place].clone()]);
     units.iter().map(score).collect()
 }
 
@@ -81,7 +85,7 @@ mod tests {
         let ours = [&["a", "b", "c"][..], &["d", "d", "e"], &["f"]].map(sentence_of_forms);
         let theirs = [&["a", "b"][..], &["c"], &["dd", "e", "f"]].map(sentence_of_forms);
         let units = common_units(&gold, &[&ours, &theirs]).expect("the same text");
-        let unit = |gold, systems: [Range<usize>; 2]| Unit { gold, systems: systems.into() };
+        let unit = |gold, systems: [Range<usize>; 2]| ScoredUnit { gold, systems: systems.into() };
         assert_eq!(units, [unit(0..2, [0..1, 0..2]), unit(2..4, [1..3, 2..3])]);
         let parts = evaluate_units(&gold, &ours, &units, 0).expect("scores");
         let whole = evaluate(&gold, &ours).expect("scores");

@@ -123,17 +123,17 @@ pub struct MlflowServer {
     /// The runs that have begun and have not ended, as far as was sent.
     begun: HashMap<String, Run>,
     /// Values that are already kept, or lost if there is no folder.
-    left: Left,
+    left: LeftValues,
 }
 
 /// Values that were not sent.
 #[derive(Clone, Debug, Default)]
-struct Left {
+struct LeftValues {
     runs: BTreeSet<String>,
     values: usize,
 }
 
-impl Left {
+impl LeftValues {
     fn add(&mut self, waiting: &Waiting) {
         self.runs.insert(waiting.run().into());
         self.values += waiting.count_values();
@@ -174,7 +174,7 @@ impl MlflowServer {
             experiments: HashMap::new(),
             runs: HashMap::new(),
             begun: HashMap::new(),
-            left: Left::default(),
+            left: LeftValues::default(),
         })
     }
 
@@ -199,7 +199,7 @@ impl MlflowServer {
     /// If the file cannot be read.
     pub fn read_unsent(&mut self, file: &Path) -> Result<(usize, usize, usize), TrackError> {
         let (all, damaged) = unsent::read(file)?;
-        let mut counted = Left::default();
+        let mut counted = LeftValues::default();
         all.iter().for_each(|waiting| counted.add(waiting));
         self.waiting.extend(all);
         Ok((counted.runs.len(), counted.values, damaged))
@@ -462,7 +462,7 @@ impl Tracker for MlflowServer {
             _ if self.offline => "offline".into(),
             _ => "the server is slow".into(),
         };
-        let Left { runs, values } = &self.left;
+        let LeftValues { runs, values } = &self.left;
         Err(TrackError::Unsent {
             url: self.url.clone(),
             reason,

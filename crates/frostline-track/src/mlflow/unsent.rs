@@ -114,7 +114,7 @@ pub(super) fn json_number(value: f64) -> Value {
 /// Reads a file of unsent lines. Damaged lines are skipped and counted.
 pub(super) fn read(file: &Path) -> Result<(Vec<Waiting>, usize), FileError> {
     let text = frostline_files::read_text(file, MOST_READ)?;
-    let all: Vec<Waiting> = text.lines().filter_map(parse).collect();
+    let all: Vec<Waiting> = text.lines().filter_map(parse_line).collect();
     let damaged = text.lines().count() - all.len();
     Ok((all, damaged))
 }

@@ -10,8 +10,8 @@ use frostline_files::{Appender, FileError};
 use prost::Message as _;
 
 use self::proto::{
-    Event, HparamKind, HparamValue, Hparams, Metadata, PluginData, Session, SessionEnd, SessionLog,
-    SessionStart, Shape, Summary, SummaryValue, Tensor, What,
+    EventContent, EventProto, HparamKind, HparamValue, Hparams, PluginData, SessionEnd, SessionLog,
+    SessionStart, Summary, SummaryValue, TagMetadata, TensorProto, TensorShape, TrackingSession,
 };
 use crate::name::folder_name;
 use crate::run::unix_seconds;
@@ -44,8 +44,8 @@ impl Tracker for TensorBoard {
         frostline_files::create_folder(&folder)?;
         let mut file = EventFile::begin_file(&folder, run.started)?;
         let at = unix_seconds(run.started);
-        file.add(at, 0, What::FileVersion("brain.Event:2".into()));
-        file.add(at, run.step, What::SessionLog(SessionLog { status: 1 }));
+        file.add(at, 0, EventContent::FileVersion("brain.EventProto:2".into()));
+        file.add(at, run.step, EventContent::SessionLog(SessionLog { status: 1 }));
         let compared = run.parameters.iter().filter(|parameter| parameter.compared);
         let start = SessionStart {
             hparams: compared
@@ -54,7 +54,7 @@ impl Tracker for TensorBoard {
             group_name: String::new(),
             start_time_secs: at,
         };
-        file.add(at, 0, session_summary("_hparams_/session_start_info", Session::Start(start)));
+        file.add(at, 0, session_summary("_hparams_/session_start_info", TrackingSession::Start(start)));
         file.flush()?;
         self.runs.insert(run.id.clone(), file);
         Ok(())
@@ -63,7 +63,7 @@ impl Tracker for TensorBoard {
     fn log(&mut self, run: &str, point: &Point) -> Result<(), TrackError> {
         if let Some(file) = self.runs.get_mut(run) {
             let value = point.values.iter().map(|(tag, value)| scalar_summary(tag, *value)).collect();
-            file.add(unix_seconds(point.time), point.step, What::Summary(Summary { value }));
+            file.add(unix_seconds(point.time), point.step, EventContent::Summary(Summary { value }));
         }
         Ok(())
     }
@@ -76,7 +76,11 @@ impl Tracker for TensorBoard {
             Ending::Stopped => 0,
         };
         let end = SessionEnd { status, end_time_secs: unix_seconds(at) };
-        file.add(unix_seconds(at), 0, session_summary("_hparams_/session_end_info", Session::End(end)));
+        file.add(
+            unix_seconds(at),
+            0,
+            session_summary("_hparams_/session_end_info", TrackingSession::End(end)),
+        );
         file.flush()
     }
 
@@ -91,16 +95,16 @@ fn scalar_summary(tag: &str, value: f64) -> SummaryValue {
 }
 
 /// Returns a summary without a value, whose metadata contains a part of the table of hyperparameters.
-fn session_summary(tag: &str, session: Session) -> What {
+fn session_summary(tag: &str, session: TrackingSession) -> EventContent {
     let content = Hparams { version: 0, session: Some(session) }.encode_to_vec();
     let plugin_data = Some(PluginData { plugin_name: "hparams".into(), content });
     let value = SummaryValue {
         tag: tag.into(),
         simple_value: None,
-        tensor: Some(Tensor { dtype: 1, shape: Some(Shape {}) }),
-        metadata: Some(Metadata { plugin_data }),
+        tensor: Some(TensorProto { dtype: 1, shape: Some(TensorShape {}) }),
+        metadata: Some(TagMetadata { plugin_data }),
     };
-    What::Summary(Summary { value: vec![value] })
+    EventContent::Summary(Summary { value: vec![value] })
 }
 
 fn hparam_value(value: &Value) -> HparamValue {
@@ -128,8 +132,8 @@ impl EventFile {
         Ok(Self { file: frostline_files::append(&path)?, waiting: Vec::new() })
     }
 
-    fn add(&mut self, wall_time: f64, step: u64, what: What) {
-        let event = Event { wall_time, step: i64::try_from(step).unwrap_or(i64::MAX), what: Some(what) };
+    fn add(&mut self, wall_time: f64, step: u64, what: EventContent) {
+        let event = EventProto { wall_time, step: i64::try_from(step).unwrap_or(i64::MAX), what: Some(what) };
         let message = event.encode_to_vec();
         let length = (message.len() as u64).to_le_bytes();
         self.waiting.extend(length);
@@ -156,7 +160,7 @@ mod tests {
     use crate::tests::{end, point, run};
 
     /// Returns the events of a file; its checksums must fit.
-    fn read_events(path: &Path) -> Vec<Event> {
+    fn read_events(path: &Path) -> Vec<EventProto> {
         let bytes = std::fs::read(path).expect("a file");
         let (mut rest, mut events) = (bytes.as_slice(), Vec::new());
         while let Some((head, after)) = rest.split_at_checked(12) {
@@ -165,7 +169,7 @@ mod tests {
             let length = u64::from_le_bytes(head[..8].try_into().expect("eight")) as usize;
             let (message, after) = after.split_at(length);
             assert_eq!(number(&after[..4]), masked_checksum(message));
-            events.push(Event::decode(message).expect("an event"));
+            events.push(EventProto::decode(message).expect("an event"));
             rest = &after[4..];
         }
         assert!(rest.is_empty());
@@ -193,15 +197,18 @@ mod tests {
         tracker.log("another", &point(7, 0.5)).expect("ignored");
         tracker.flush().expect("flushed");
         let found = read_events(&file);
-        let Some(What::Summary(summary)) = &found[3].what else { panic!("no summary") };
+        let Some(EventContent::Summary(summary)) = &found[3].what else { panic!("no summary") };
         assert_eq!((found[3].step, summary.value[0].tag.as_str()), (7, "train/loss_nats"));
         assert_eq!(summary.value[0].simple_value, Some(0.5));
         tracker.end("0123abcd0123abcd", end(), Ending::Failed).expect("ended");
-        let Some(What::Summary(summary)) = &read_events(&file)[4].what else { panic!("no summary") };
+        let Some(EventContent::Summary(summary)) = &read_events(&file)[4].what else { panic!("no summary") };
         let metadata = summary.value[0].metadata.as_ref().expect("metadata");
         let content = &metadata.plugin_data.as_ref().expect("a plugin's").content;
         let hparams = Hparams::decode(content.as_slice()).expect("the plugin's message");
-        assert_eq!(hparams.session, Some(Session::End(SessionEnd { status: 2, end_time_secs: 1060.0 })));
+        assert_eq!(
+            hparams.session,
+            Some(TrackingSession::End(SessionEnd { status: 2, end_time_secs: 1060.0 }))
+        );
     }
 
     #[test]
@@ -212,12 +219,15 @@ mod tests {
         let run = folder.path().join("en-first-2-s42-0123abcd");
         let file = std::fs::read_dir(run).expect("a folder").next().expect("one").expect("a file").path();
         let found = read_events(&file);
-        assert_eq!((found[1].step, &found[1].what), (40, &Some(What::SessionLog(SessionLog { status: 1 }))));
-        let Some(What::Summary(summary)) = &found[2].what else { panic!("no summary") };
+        assert_eq!(
+            (found[1].step, &found[1].what),
+            (40, &Some(EventContent::SessionLog(SessionLog { status: 1 })))
+        );
+        let Some(EventContent::Summary(summary)) = &found[2].what else { panic!("no summary") };
         let metadata = summary.value[0].metadata.as_ref().expect("metadata");
         let content = &metadata.plugin_data.as_ref().expect("a plugin's").content;
         let hparams = Hparams::decode(content.as_slice()).expect("the plugin's message");
-        let Some(Session::Start(start)) = hparams.session else { panic!("no start") };
+        let Some(TrackingSession::Start(start)) = hparams.session else { panic!("no start") };
         assert_eq!(start.hparams.keys().collect::<Vec<_>>(), ["optimizer.lr", "policy"]);
     }
 }

@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Event {
+pub(super) struct EventProto {
     #[prost(double, tag = "1")]
     pub wall_time: f64,
     #[prost(int64, tag = "2")]
     pub step: i64,
-    #[prost(oneof = "What", tags = "3, 5, 7")]
-    pub what: Option<What>,
+    #[prost(oneof = "EventContent", tags = "3, 5, 7")]
+    pub what: Option<EventContent>,
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub(super) enum What {
+pub(super) enum EventContent {
     #[prost(string, tag = "3")]
     FileVersion(String),
     #[prost(message, tag = "5")]
@@ -43,26 +43,26 @@ pub(super) struct SummaryValue {
     #[prost(float, optional, tag = "2")]
     pub simple_value: Option<f32>,
     #[prost(message, optional, tag = "8")]
-    pub tensor: Option<Tensor>,
+    pub tensor: Option<TensorProto>,
     #[prost(message, optional, tag = "9")]
-    pub metadata: Option<Metadata>,
+    pub metadata: Option<TagMetadata>,
 }
 
 /// No number; `dtype` 1 is `DT_FLOAT`.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Tensor {
+pub(super) struct TensorProto {
     #[prost(int32, tag = "1")]
     pub dtype: i32,
     #[prost(message, optional, tag = "2")]
-    pub shape: Option<Shape>,
+    pub shape: Option<TensorShape>,
 }
 
 /// The shape of a scalar: no dimensions.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Shape {}
+pub(super) struct TensorShape {}
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Metadata {
+pub(super) struct TagMetadata {
     #[prost(message, optional, tag = "1")]
     pub plugin_data: Option<PluginData>,
 }
@@ -80,12 +80,12 @@ pub(super) struct PluginData {
 pub(super) struct Hparams {
     #[prost(int32, tag = "1")]
     pub version: i32,
-    #[prost(oneof = "Session", tags = "3, 4")]
-    pub session: Option<Session>,
+    #[prost(oneof = "TrackingSession", tags = "3, 4")]
+    pub session: Option<TrackingSession>,
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub(super) enum Session {
+pub(super) enum TrackingSession {
     #[prost(message, tag = "3")]
     Start(SessionStart),
     #[prost(message, tag = "4")]

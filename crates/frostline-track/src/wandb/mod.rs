@@ -11,7 +11,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use prost::Message as _;
 
 use self::log::Log;
-use self::proto::{Exit, Header, History, Item, Items, Record, RunRecord, Step, Timestamp, Version, What};
+use self::proto::{
+    Exit, HistoryItem, HistoryItems, HistoryRecord, HistoryStep, LogHeader, RecordContent, RecordProto,
+    RunRecord, Timestamp, VersionInfo,
+};
 use crate::run::unix_seconds;
 use crate::{Ending, Point, Run, TrackError, Tracker};
 
@@ -60,9 +63,9 @@ impl Tracker for WeightsAndBiases {
         let log = Log::create(&folder.join(format!("run-{id}.wandb")))?;
         let started = unix_seconds(run.started);
         let mut offline = OfflineRun { log, records: 0, started, last: None, summary: BTreeMap::new() };
-        let version = Version { producer: PRODUCER.into(), min_consumer: String::new() };
-        offline.add(What::Header(Header { version_info: Some(version) }));
-        offline.add(What::Run(describe_run(run, id, attempt)));
+        let version = VersionInfo { producer: PRODUCER.into(), min_consumer: String::new() };
+        offline.add(RecordContent::Header(LogHeader { version_info: Some(version) }));
+        offline.add(RecordContent::Run(describe_run(run, id, attempt)));
         offline.log.flush()?;
         self.runs.insert(run.id.clone(), offline);
         Ok(())
@@ -80,7 +83,7 @@ impl Tracker for WeightsAndBiases {
         run.close_step();
         let summary =
             run.summary.iter().map(|(name, value)| config_item(name, python_number(*value))).collect();
-        run.add(What::Summary(Items { update: summary }));
+        run.add(RecordContent::Summary(HistoryItems { update: summary }));
         let exit_code = match ending {
             Ending::Finished => 0,
             Ending::Failed => 1,
@@ -88,7 +91,7 @@ impl Tracker for WeightsAndBiases {
             Ending::Stopped => 143,
         };
         let runtime = (unix_seconds(at) - run.started) as i32;
-        run.add(What::Exit(Exit { exit_code, runtime }));
+        run.add(RecordContent::Exit(Exit { exit_code, runtime }));
         Ok(run.log.flush()?)
     }
 
@@ -98,9 +101,9 @@ impl Tracker for WeightsAndBiases {
 }
 
 impl OfflineRun {
-    fn add(&mut self, what: What) {
+    fn add(&mut self, what: RecordContent) {
         self.records += 1;
-        self.log.add(&Record { num: self.records, what: Some(what) }.encode_to_vec());
+        self.log.add(&RecordProto { num: self.records, what: Some(what) }.encode_to_vec());
     }
 
     /// A step has one row in W&B, so that values wait for others of the same step.
@@ -124,8 +127,8 @@ impl OfflineRun {
         let own = [("_step", point.step as f64), ("_timestamp", time), ("_runtime", time - self.started)]
             .map(|(name, value)| config_item(name, python_number(value)));
         let item = point.values.into_iter().map(|(name, value)| config_item(&name, python_number(value)));
-        let step = Some(Step { num: i64::try_from(point.step).unwrap_or(i64::MAX) });
-        self.add(What::History(History { item: item.chain(own).collect(), step }));
+        let step = Some(HistoryStep { num: i64::try_from(point.step).unwrap_or(i64::MAX) });
+        self.add(RecordContent::History(HistoryRecord { item: item.chain(own).collect(), step }));
     }
 }
 
@@ -139,7 +142,7 @@ fn describe_run(run: &Run, id: String, attempt: u32) -> RunRecord {
     RunRecord {
         run_id: id,
         project: run.experiment.clone(),
-        config: Some(Items { update: config.collect() }),
+        config: Some(HistoryItems { update: config.collect() }),
         display_name: if attempt == 1 { run.name.clone() } else { format!("{} ({attempt})", run.name) },
         starting_step: i64::try_from(run.step).unwrap_or(i64::MAX),
         start_time: Some(Timestamp {
@@ -154,8 +157,8 @@ fn nested_setting(value: &serde_json::Value) -> String {
     serde_json::json!({ "value": value }).to_string()
 }
 
-fn config_item(key: &str, value_json: String) -> Item {
-    Item { key: key.into(), value_json }
+fn config_item(key: &str, value_json: String) -> HistoryItem {
+    HistoryItem { key: key.into(), value_json }
 }
 
 /// Returns a number as Python's JSON writes it.
@@ -208,11 +211,11 @@ mod tests {
     use super::*;
     use crate::tests::{end, point, run};
 
-    fn read_records(folder: &Path, id: &str) -> Vec<Record> {
+    fn read_records(folder: &Path, id: &str) -> Vec<RecordProto> {
         let file = folder.join(format!("offline-run-19700101_001640-{id}/run-{id}.wandb"));
         log::read(&std::fs::read(file).expect("a file"))
             .iter()
-            .map(|bytes| Record::decode(bytes.as_slice()).expect("a record"))
+            .map(|bytes| RecordProto::decode(bytes.as_slice()).expect("a record"))
             .collect()
     }
 
@@ -239,7 +242,9 @@ mod tests {
         for id in ["0123abcd0123abcd", "0123abcd0123abcd-2", "0123abcd0123abcd-3"] {
             let mut tracker = WeightsAndBiases::new(folder.path());
             tracker.start(&run).expect("started");
-            let Some(What::Run(record)) = &read_records(folder.path(), id)[1].what else { panic!("no run") };
+            let Some(RecordContent::Run(record)) = &read_records(folder.path(), id)[1].what else {
+                panic!("no run")
+            };
             assert_eq!(record.run_id, id);
         }
     }

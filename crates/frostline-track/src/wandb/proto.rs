@@ -2,51 +2,51 @@
 //! (`wandb/proto/wandb_internal.proto`).
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Record {
+pub(super) struct RecordProto {
     /// Counted from 1 within the file.
     #[prost(int64, tag = "1")]
     pub num: i64,
-    #[prost(oneof = "What", tags = "2, 3, 17, 18, 21")]
-    pub what: Option<What>,
+    #[prost(oneof = "RecordContent", tags = "2, 3, 17, 18, 21")]
+    pub what: Option<RecordContent>,
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub(super) enum What {
+pub(super) enum RecordContent {
     #[prost(message, tag = "2")]
-    History(History),
+    History(HistoryRecord),
     #[prost(message, tag = "3")]
-    Summary(Items),
+    Summary(HistoryItems),
     #[prost(message, tag = "17")]
     Run(RunRecord),
     #[prost(message, tag = "18")]
     Exit(Exit),
     #[prost(message, tag = "21")]
-    Header(Header),
+    Header(LogHeader),
 }
 
 /// Values of one step.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct History {
+pub(super) struct HistoryRecord {
     #[prost(message, repeated, tag = "1")]
-    pub item: Vec<Item>,
+    pub item: Vec<HistoryItem>,
     #[prost(message, optional, tag = "2")]
-    pub step: Option<Step>,
+    pub step: Option<HistoryStep>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Step {
+pub(super) struct HistoryStep {
     #[prost(int64, tag = "1")]
     pub num: i64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Items {
+pub(super) struct HistoryItems {
     #[prost(message, repeated, tag = "1")]
-    pub update: Vec<Item>,
+    pub update: Vec<HistoryItem>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Item {
+pub(super) struct HistoryItem {
     #[prost(string, tag = "1")]
     pub key: String,
     #[prost(string, tag = "16")]
@@ -60,7 +60,7 @@ pub(super) struct RunRecord {
     #[prost(string, tag = "3")]
     pub project: String,
     #[prost(message, optional, tag = "4")]
-    pub config: Option<Items>,
+    pub config: Option<HistoryItems>,
     #[prost(string, tag = "8")]
     pub display_name: String,
     #[prost(int64, tag = "14")]
@@ -87,13 +87,13 @@ pub(super) struct Exit {
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Header {
+pub(super) struct LogHeader {
     #[prost(message, optional, tag = "1")]
-    pub version_info: Option<Version>,
+    pub version_info: Option<VersionInfo>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Version {
+pub(super) struct VersionInfo {
     #[prost(string, tag = "1")]
     pub producer: String,
     #[prost(string, tag = "2")]

@@ -5,10 +5,10 @@ use http_body_util::Full;
 use hyper::header::{self, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 
-use super::site::Site;
+use super::site::ServedSite;
 
 /// An answer to a request.
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     status: StatusCode,
     /// The media type.
     kind: &'static str,
@@ -26,7 +26,7 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
 /// The report's page carries its own policy; here it is only kept out of other sites' frames.
 const REPORT_POLICY: &str = "frame-ancestors 'self'";
 
-impl Answer {
+impl HttpAnswer {
     /// Plain text.
     pub(super) fn text(status: StatusCode, text: impl Into<String>) -> Self {
         Self { status, kind: TEXT, body: text.into().into(), policy: PAGE_POLICY }
@@ -55,16 +55,16 @@ impl Answer {
 }
 
 /// Returns the answer to a request.
-pub(super) async fn answer_request(method: &Method, path: &str, site: &Site) -> Answer {
+pub(super) async fn answer_request(method: &Method, path: &str, site: &ServedSite) -> HttpAnswer {
     if !matches!(*method, Method::GET | Method::HEAD) {
-        return Answer::text(StatusCode::METHOD_NOT_ALLOWED, "Only reading is possible: GET and HEAD.\n");
+        return HttpAnswer::text(StatusCode::METHOD_NOT_ALLOWED, "Only reading is possible: GET and HEAD.\n");
     }
     match path {
-        "/" => Answer::page("text/html; charset=utf-8", include_str!("live.html")),
-        "/live.css" => Answer::page("text/css; charset=utf-8", include_str!("live.css")),
-        "/live.js" => Answer::page("text/javascript; charset=utf-8", include_str!("live.js")),
+        "/" => HttpAnswer::page("text/html; charset=utf-8", include_str!("live.html")),
+        "/live.css" => HttpAnswer::page("text/css; charset=utf-8", include_str!("live.css")),
+        "/live.js" => HttpAnswer::page("text/javascript; charset=utf-8", include_str!("live.js")),
         "/status.json" => match site.status().await {
-            Ok(state) => Answer::page("application/json", state),
+            Ok(state) => HttpAnswer::page("application/json", state),
             Err(error) => unavailable_answer(&format!("The state cannot be read now: {error:#}\n")),
         },
         path => match path.strip_prefix("/report/") {
@@ -74,19 +74,19 @@ pub(super) async fn answer_request(method: &Method, path: &str, site: &Site) -> 
     }
 }
 
-fn not_found() -> Answer {
-    Answer::text(StatusCode::NOT_FOUND, "There is nothing here; the page is at /.\n")
+fn not_found() -> HttpAnswer {
+    HttpAnswer::text(StatusCode::NOT_FOUND, "There is nothing here; the page is at /.\n")
 }
 
-fn unavailable_answer(text: &str) -> Answer {
-    Answer::text(StatusCode::SERVICE_UNAVAILABLE, text)
+fn unavailable_answer(text: &str) -> HttpAnswer {
+    HttpAnswer::text(StatusCode::SERVICE_UNAVAILABLE, text)
 }
 
 /// Returns a file of the report, by its name in the list of the report's files.
-async fn report_file(name: &str, site: &Site) -> Answer {
+async fn report_file(name: &str, site: &ServedSite) -> HttpAnswer {
     match site.report().await {
         Err(error) => unavailable_answer(&format!("The report cannot be computed now: {error:#}\n")),
-        Ok(files) => files.get(name).map_or_else(not_found, |body| Answer {
+        Ok(files) => files.get(name).map_or_else(not_found, |body| HttpAnswer {
             status: StatusCode::OK,
             kind: media_type(name),
             body: body.clone(),

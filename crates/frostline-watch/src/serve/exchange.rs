@@ -14,10 +14,10 @@ use frostline_sweep::WatchedSweep;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::runtime::Runtime;
 
-use super::gate::{Gate, Token};
-use super::host::Hosts;
-use super::server::{Limits, Served, serve_connection};
-use super::site::Site;
+use super::gate::{AccessToken, Gate};
+use super::host::HostNames;
+use super::server::{Served, ServerLimits, serve_connection};
+use super::site::ServedSite;
 
 /// The server of a sweep's folder as it was when this was made, without a socket.
 pub struct Exchange {
@@ -34,10 +34,10 @@ impl Exchange {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let runtime = runtime.context("the server cannot be started")?;
         // The first look serves all requests, so that each is answered at once.
-        let site = Site::of(WatchedSweep::open_folder(folder)?, Duration::MAX);
+        let site = ServedSite::of(WatchedSweep::open_folder(folder)?, Duration::MAX);
         runtime.block_on(async { site.status().await.and(site.report().await.map(drop)) })?;
-        let gate = Gate::new(Hosts::new(Vec::new()), token.map(Token::given_token));
-        Ok(Self { served: Arc::new(Served { site, gate, limits: Limits::default() }), runtime })
+        let gate = Gate::new(HostNames::new(Vec::new()), token.map(AccessToken::given_token));
+        Ok(Self { served: Arc::new(Served { site, gate, limits: ServerLimits::default() }), runtime })
     }
 
     /// Returns the bytes that the server sends on one connection to a client that sends these bytes and reads

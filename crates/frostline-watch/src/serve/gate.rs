@@ -9,17 +9,17 @@ use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderValue, LOCATION, SET_COOK
 use hyper::{Request, Response, StatusCode};
 use subtle::ConstantTimeEq as _;
 
-use super::answer::Answer;
-use super::host::Hosts;
+use super::answer::HttpAnswer;
+use super::host::HostNames;
 
 /// Decides who is answered.
 pub(super) struct Gate {
-    hosts: Hosts,
-    token: Option<Token>,
+    hosts: HostNames,
+    token: Option<AccessToken>,
 }
 
 /// The decision about a request.
-pub(super) enum Entry {
+pub(super) enum GateEntry {
     /// The request is answered.
     Open,
     /// This is all that it gets.
@@ -27,13 +27,13 @@ pub(super) enum Entry {
 }
 
 /// A secret that the printed address has.
-pub(super) struct Token {
+pub(super) struct AccessToken {
     text: String,
     /// The name of its cookie. Browsers share cookies among the ports of a host.
     cookie: String,
 }
 
-impl Token {
+impl AccessToken {
     /// Draws a token.
     pub(super) fn draw() -> anyhow::Result<Self> {
         Ok(Self { text: random_digits(16)?, cookie: format!("frostline-{}", random_digits(4)?) })
@@ -66,30 +66,32 @@ fn random_digits(bytes: usize) -> anyhow::Result<String> {
 }
 
 impl Gate {
-    pub(super) fn new(hosts: Hosts, token: Option<Token>) -> Self {
+    pub(super) fn new(hosts: HostNames, token: Option<AccessToken>) -> Self {
         Self { hosts, token }
     }
 
     /// Decides about a request.
-    pub(super) fn check<B>(&self, request: &Request<B>) -> Entry {
+    pub(super) fn check<B>(&self, request: &Request<B>) -> GateEntry {
         let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
         if !host.is_some_and(|host| self.hosts.allows_host(host)) {
             let text =
                 "This server does not answer for that host name; `frostline serve --name NAME` adds one.\n";
-            return Entry::Closed(Answer::text(StatusCode::MISDIRECTED_REQUEST, text).into_response());
+            return GateEntry::Closed(
+                HttpAnswer::text(StatusCode::MISDIRECTED_REQUEST, text).into_response(),
+            );
         }
-        let Some(token) = &self.token else { return Entry::Open };
+        let Some(token) = &self.token else { return GateEntry::Open };
         let in_address = in_query(request).is_some_and(|given| token.matches_token(given));
         if in_address && request.uri().path() == "/" {
-            return Entry::Closed(accept_token(token));
+            return GateEntry::Closed(accept_token(token));
         }
         if in_address
             || in_header(request).is_some_and(|given| token.matches_token(given))
             || in_cookies(request, token)
         {
-            return Entry::Open;
+            return GateEntry::Open;
         }
-        Entry::Closed(refuse_request())
+        GateEntry::Closed(refuse_request())
     }
 }
 
@@ -101,7 +103,7 @@ fn in_header<B>(request: &Request<B>) -> Option<&str> {
     request.headers().get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
 }
 
-fn in_cookies<B>(request: &Request<B>, token: &Token) -> bool {
+fn in_cookies<B>(request: &Request<B>, token: &AccessToken) -> bool {
     let all = request.headers().get_all(COOKIE).iter().filter_map(|cookies| cookies.to_str().ok());
     let mut pairs = all.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.any(|(name, given)| name == token.cookie && token.matches_token(given))
@@ -111,15 +113,15 @@ fn in_cookies<B>(request: &Request<B>, token: &Token) -> bool {
 fn refuse_request() -> Response<Full<Bytes>> {
     let text = "Open the address that `frostline serve` has printed: it ends with ?token=... Other programs can send the token \
                 in the header `Authorization: Bearer TOKEN`.\n";
-    let mut response = Answer::text(StatusCode::UNAUTHORIZED, text).into_response();
+    let mut response = HttpAnswer::text(StatusCode::UNAUTHORIZED, text).into_response();
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }
 
 /// Returns the answer to a request with the token in its address: the browser gets it as a cookie and requests
 /// the address without it, so that the address can be shown and kept.
-fn accept_token(token: &Token) -> Response<Full<Bytes>> {
-    let mut response = Answer::text(StatusCode::SEE_OTHER, "The page is at /.\n").into_response();
+fn accept_token(token: &AccessToken) -> Response<Full<Bytes>> {
+    let mut response = HttpAnswer::text(StatusCode::SEE_OTHER, "The page is at /.\n").into_response();
     // Lax: a link in a message may lead here, but no other page's frame or script gets an answer.
     let cookie = format!("{}={}; Path=/; HttpOnly; SameSite=Lax", token.cookie, token.text);
     let cookie = HeaderValue::try_from(cookie).expect("letters and digits");
@@ -133,8 +135,8 @@ mod tests {
     use super::*;
 
     fn test_gate() -> Gate {
-        let token = Token { text: "0123abcd".into(), cookie: "frostline-77".into() };
-        Gate::new(Hosts::new(vec![]), Some(token))
+        let token = AccessToken { text: "0123abcd".into(), cookie: "frostline-77".into() };
+        Gate::new(HostNames::new(vec![]), Some(token))
     }
 
     /// Returns the status of the immediate answer to a request; 0 if the request is accepted.
@@ -144,8 +146,8 @@ mod tests {
                 request.header(header.0, header.1)
             });
         match gate.check(&request.body(()).expect("a request")) {
-            Entry::Open => 0,
-            Entry::Closed(response) => response.status().as_u16(),
+            GateEntry::Open => 0,
+            GateEntry::Closed(response) => response.status().as_u16(),
         }
     }
 
@@ -172,7 +174,11 @@ mod tests {
         for (path, headers, expected) in cases {
             assert_eq!(answer_status(&gate, path, headers), expected, "{path} {headers:?}");
         }
-        assert_eq!(answer_status(&Gate::new(Hosts::new(vec![]), None), "/", &[]), 0, "no token is asked for");
+        assert_eq!(
+            answer_status(&Gate::new(HostNames::new(vec![]), None), "/", &[]),
+            0,
+            "no token is asked for"
+        );
     }
 
     #[test]
@@ -180,7 +186,9 @@ mod tests {
         let gate = test_gate();
         let request =
             Request::get("/?token=0123abcd").header("Host", "localhost").body(()).expect("a request");
-        let Entry::Closed(response) = gate.check(&request) else { panic!("the token stays in the address") };
+        let GateEntry::Closed(response) = gate.check(&request) else {
+            panic!("the token stays in the address")
+        };
         assert_eq!(
             (response.status().as_u16(), &response.headers()[LOCATION]),
             (303, &HeaderValue::from_static("/"))
@@ -193,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_token_has_128_random_bits_and_no_other_server_has_it() {
-        let [one, other] = [(); 2].map(|()| Token::draw().expect("random numbers"));
+        let [one, other] = [(); 2].map(|()| AccessToken::draw().expect("random numbers"));
         assert!(
             one.text.len() == 32 && one.text.bytes().all(|digit| digit.is_ascii_hexdigit()),
             "{}",

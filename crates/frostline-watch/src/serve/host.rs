@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 /// The names under which a server answers. A page of another site can make a browser send requests here under that site's
 /// own name (DNS rebinding), and must not get an answer. It cannot do so under an address.
-pub(super) struct Hosts {
+pub(super) struct HostNames {
     names: Vec<String>,
 }
 
-impl Hosts {
+impl HostNames {
     /// Addresses, `localhost` and these.
     pub(super) fn new(names: Vec<String>) -> Self {
         Self { names }
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn addresses_and_given_names_are_answered_and_no_others() {
-        let hosts = Hosts::new(vec!["cluster.example.org".into()]);
+        let hosts = HostNames::new(vec!["cluster.example.org".into()]);
         for good in [
             "localhost",
             "LOCALHOST:8047",

@@ -18,10 +18,10 @@ use frostline_sweep::{Ending, WatchedSweep, note, say, shown_path};
 
 use crate::args::ServeArgs;
 use access::needs_token;
-use gate::{Gate, Token};
-use host::Hosts;
-use server::{Limits, Served};
-use site::Site;
+use gate::{AccessToken, Gate};
+use host::HostNames;
+use server::{Served, ServerLimits};
+use site::ServedSite;
 
 pub use exchange::Exchange;
 
@@ -41,16 +41,16 @@ pub fn serve(args: &ServeArgs) -> CommandResult<Ending> {
         .blame_environment()?;
     let at = listener.local_addr().blame_environment()?;
     let needs_token = needs_token(at.ip(), &args.folder);
-    let token = (needs_token && !args.no_token).then(Token::draw).transpose().blame_environment()?;
+    let token = (needs_token && !args.no_token).then(AccessToken::draw).transpose().blame_environment()?;
     print_address(args, at, needs_token, token.as_ref());
-    let gate = Gate::new(Hosts::new(args.name.clone()), token);
-    let limits = Limits::default();
-    let served = Served { site: Site::of(watched, limits.fresh), gate, limits };
+    let gate = Gate::new(HostNames::new(args.name.clone()), token);
+    let limits = ServerLimits::default();
+    let served = Served { site: ServedSite::of(watched, limits.fresh), gate, limits };
     serve_connections(listener, served).blame_environment()?;
     Ok(Ending::Done)
 }
 
-fn print_address(args: &ServeArgs, at: SocketAddr, needs_token: bool, token: Option<&Token>) {
+fn print_address(args: &ServeArgs, at: SocketAddr, needs_token: bool, token: Option<&AccessToken>) {
     let query = token.map_or_else(String::new, |token| format!("?token={}", token.text()));
     say!("serving   {} at http://{at}/{query} (Ctrl-C ends it)", shown_path(&args.folder));
     if needs_token && token.is_none() {

@@ -20,14 +20,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-use super::answer::{Answer, answer_request};
-use super::gate::{Entry, Gate};
+use super::answer::{HttpAnswer, answer_request};
+use super::gate::{Gate, GateEntry};
 use super::paced::Paced;
-use super::site::Site;
+use super::site::ServedSite;
 
 /// Limits for clients of a server.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct ServerLimits {
     /// Open connections. One more closes the oldest that waits for a request, otherwise the oldest.
     pub(super) connections: usize,
     /// Bytes of a request's head; hyper allows no less.
@@ -44,7 +44,7 @@ pub(super) struct Limits {
     pub(super) fresh: Duration,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             connections: 256,
@@ -80,9 +80,9 @@ impl Listener for TcpListener {
 
 /// The data for answering requests.
 pub(super) struct Served {
-    pub(super) site: Site,
+    pub(super) site: ServedSite,
     pub(super) gate: Gate,
-    pub(super) limits: Limits,
+    pub(super) limits: ServerLimits,
 }
 
 /// Answers connections forever, regardless of faults of single connections.
@@ -94,7 +94,7 @@ pub(super) async fn run(mut listener: impl Listener, served: Arc<Served>) {
                 open.make_room(served.limits.connections);
                 let is_busy = Arc::new(AtomicBool::new(false));
                 let task = tokio::spawn(serve_connection(stream, Arc::clone(&served), Arc::clone(&is_busy)));
-                open.all.push_back(Open { task: task.abort_handle(), is_busy });
+                open.all.push_back(OpenConnection { task: task.abort_handle(), is_busy });
                 // It reads a request that has already arrived, before the next connection can close it.
                 tokio::task::yield_now().await;
             }
@@ -111,7 +111,7 @@ pub(super) async fn run(mut listener: impl Listener, served: Arc<Served>) {
 }
 
 /// A connection that is open, or has ended.
-struct Open {
+struct OpenConnection {
     task: AbortHandle,
     /// Whether the answer to a request is being made.
     is_busy: Arc<AtomicBool>,
@@ -120,7 +120,7 @@ struct Open {
 /// The connections, the oldest first.
 #[derive(Default)]
 struct OpenConnections {
-    all: VecDeque<Open>,
+    all: VecDeque<OpenConnection>,
 }
 
 impl OpenConnections {
@@ -167,11 +167,12 @@ pub(super) async fn serve_connection(
 
 async fn respond_to(request: &Request<Incoming>, served: &Served) -> Response<Full<Bytes>> {
     let mut response = match served.gate.check(request) {
-        Entry::Closed(response) => response,
-        Entry::Open if !request.body().is_end_stream() => {
-            Answer::text(StatusCode::PAYLOAD_TOO_LARGE, "A request must not have a body.\n").into_response()
+        GateEntry::Closed(response) => response,
+        GateEntry::Open if !request.body().is_end_stream() => {
+            HttpAnswer::text(StatusCode::PAYLOAD_TOO_LARGE, "A request must not have a body.\n")
+                .into_response()
         }
-        Entry::Open => {
+        GateEntry::Open => {
             answer_request(request.method(), request.uri().path(), &served.site).await.into_response()
         }
     };

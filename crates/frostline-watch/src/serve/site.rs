@@ -19,13 +19,13 @@ use tokio::task::spawn_blocking;
 const MOST_CELLS: usize = 200;
 
 /// The report's files by name.
-type Files = Arc<HashMap<String, Bytes>>;
+type ReportFiles = Arc<HashMap<String, Bytes>>;
 
 /// A sweep's folder, as it is served.
-pub(super) struct Site {
+pub(super) struct ServedSite {
     folder: PathBuf,
     state: Cached<Bytes>,
-    report: Cached<(Sources, Files)>,
+    report: Cached<(ReportSources, ReportFiles)>,
     watched: Arc<Mutex<WatchedSweep>>,
 }
 
@@ -78,9 +78,9 @@ fn lock_or_recover<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// The files that a report is made of, as they were when it was made.
 #[derive(Clone, PartialEq)]
-struct Sources(Vec<(PathBuf, Identity)>);
+struct ReportSources(Vec<(PathBuf, Identity)>);
 
-impl Sources {
+impl ReportSources {
     fn of(folder: &Path) -> Self {
         let entries = |folder: &Path| {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -101,7 +101,7 @@ impl Sources {
     }
 }
 
-impl Site {
+impl ServedSite {
     /// The folder is looked at again once a look is older than `fresh`.
     pub(super) fn of(watched: WatchedSweep, fresh: Duration) -> Self {
         Self {
@@ -119,10 +119,10 @@ impl Site {
     }
 
     /// Returns the files of the report on the cells that are recorded now.
-    pub(super) async fn report(&self) -> anyhow::Result<Files> {
+    pub(super) async fn report(&self) -> anyhow::Result<ReportFiles> {
         let folder = self.folder.clone();
-        let renew = move |last: Option<(Sources, Files)>| {
-            let sources = Sources::of(&folder);
+        let renew = move |last: Option<(ReportSources, ReportFiles)>| {
+            let sources = ReportSources::of(&folder);
             if let Some((of, files)) = last
                 && of == sources
             {

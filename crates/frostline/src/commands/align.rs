@@ -33,7 +33,7 @@ pub struct Align {
     #[arg(long)]
     lowercase: bool,
     /// Which of a word's subwords carries its label.
-    #[arg(long, value_enum, default_value_t = Labels::First)]
+    #[arg(long, value_enum, default_value_t = LabelColumn::First)]
     labels: LabelColumn,
     /// CoNLL-U file; `-` is standard input.
     file: PathBuf,

@@ -258,11 +258,11 @@ pub fn count_file(file: &Path) -> Result<FileCounts> {
     let (mut stats, mut faults) = (Stats::default(), 0);
     let mut line_ends = LineEnds::default();
     while let Some(sentence) = reader.next_sentence().map_err(|error| read_error(file, &error))? {
-        count_file.add(&sentence);
+        stats.add(&sentence);
         faults += sentence.faults().iter().filter(|fault| !line_ends.take_fault(fault)).count() as u64;
     }
     faults += u64::from(line_ends.found > 0);
-    let Stats { sentences, words, ranges, empty_nodes } = count_file;
+    let Stats { sentences, words, ranges, empty_nodes } = stats;
     Ok(FileCounts { file: file.display().to_string(), sentences, words, ranges, empty_nodes, faults })
 }
 

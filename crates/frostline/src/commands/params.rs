@@ -40,7 +40,7 @@ pub struct Params {
     #[arg(long, default_value_t = 17, value_parser = from_one())]
     labels: usize,
     /// The head: one linear layer, or for sentences DistilBERT's or BERT's head.
-    #[arg(long, value_enum, default_value_t = Head::Linear)]
+    #[arg(long, value_enum, default_value_t = NamedHead::Linear)]
     head: NamedHead,
     /// A model with several heads: one `NAME=LABELS` for each task, or `NAME=HEAD:LABELS`, as in
     /// `--task upos=17 --task genre=pooler:5`. Policies name them, as in none+head.genre.
@@ -90,7 +90,7 @@ pub struct Params {
     #[arg(long)]
     list: bool,
     /// The names in the list: Frostline's paths, or those of Hugging Face's models.
-    #[arg(long, value_enum, default_value_t = Names::Frostline, requires = "list")]
+    #[arg(long, value_enum, default_value_t = HeadNames::Frostline, requires = "list")]
     names: HeadNames,
     /// Peak learning rate, for the list.
     #[arg(long, default_value_t = 5e-5, value_parser = above_zero)]

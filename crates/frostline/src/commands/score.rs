@@ -132,7 +132,7 @@ pub fn read_sentences<'a>(text: &'a [u8], path: &Path) -> Result<Vec<ScoredSente
 fn read_lexicon(path: &Path) -> Result<Lexicon> {
     let text = read_input(path)?;
     let sentences = read_sentences(&text, path)?;
-    Ok(Lexicon::new(read_sentences.iter().flat_map(|s| s.words.iter().map(|word| (word.form, word.upos)))))
+    Ok(Lexicon::new(sentences.iter().flat_map(|s| s.words.iter().map(|word| (word.form, word.upos)))))
 }
 
 /// An error of the scorer with the names of the files.

@@ -43,7 +43,7 @@ pub struct Tag {
     format: Option<TagFormat>,
     /// The format of the output: CoNLL-U, or lines of a word and its tag with a blank line after each
     /// sentence.
-    #[arg(long, value_enum, default_value_t = Output::Conllu)]
+    #[arg(long, value_enum, default_value_t = TagOutput::Conllu)]
     output: TagOutput,
     /// Also write the tag's probability, as `UposProb=0.9812` in MISC or as a third column.
     #[arg(long)]
