@@ -48,7 +48,7 @@ fn main() {
 }
 
 /// Time per byte at two sizes, for texts on which a careless reader takes quadratic time: equal
-/// figures mean linear time. (A test in `src/work.rs` enforces this by counting work.)
+/// figures mean linear time. (A test in `src/bytes_examined.rs` enforces this by counting the bytes.)
 fn print_growth() {
     let row = |id: usize| format!("{id}\tf\tl\tX\tx\tA=B\t{}\tdep\t_\tC=D\n", id - 1);
     let line = |value: String| format!("1\tf\tl\tX\tx\t_\t0\troot\t_\t{value}\n\n");
