@@ -166,7 +166,7 @@ mod system {
             .is_some_and(|signal| signal == SIGKILL || ALL.contains(&signal))
     }
 
-    //// As Linux reports it; unknown on other systems.
+    /// As Linux reports it; unknown on other systems.
     fn hangups_are_ignored() -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

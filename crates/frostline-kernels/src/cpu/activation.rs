@@ -74,7 +74,7 @@ pub fn gated_backward(activation: Activation, x: &[f32], gate: &[f32], gradient:
 /// The approximation of GELU by tanh, and its slope.
 #[inline(always)]
 fn gelu_tanh_with_slope<S: Simd>(simd: S, x: S::Lanes) -> [S::Lanes; 2] {
-    const ROOT: f32 = 0.797_884_56;
+    const ROOT: f32 = 0.797_884_6;
     const CUBE: f32 = 0.044_715;
     let all = |value| simd.splat(value);
     let squares = x.mul(x);

@@ -153,6 +153,7 @@ dispatched! {
 }
 
 /// The gradients of q, k and v, \[N, H\] each, from the gradient of the context.
+#[allow(clippy::too_many_arguments)]
 pub fn backward(
     gradient: &[f32],
     [q, k, v]: [&[f32]; 3],

@@ -45,9 +45,8 @@ pub fn data_tables(all: &[LearnedFrom<'_>]) -> String {
 
 impl Topic for Data {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        match place {
-            Place::Caveats => page.items(own_sentences(study)),
-            _ => {}
+        if place == Place::Caveats {
+            page.items(own_sentences(study));
         }
     }
 

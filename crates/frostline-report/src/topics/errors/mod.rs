@@ -43,31 +43,28 @@ impl Errors {
 
 impl Topic for Errors {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        match place {
-            Place::Caveats => page.items({
-                let unread = self.left_out.first().map(|first| {
-                    format!(
-                        "**{} of predictions could not be used**, so F1, confusions and what else is counted from them \
-                         lack them. The first is {first}. Delete the folder of such a cell, and the same sweep command runs it \
-                         again.",
-                        plural(self.left_out.len(), "file")
-                    )
-                });
-                let missing = match units(study) {
-                    _ if !self.found.is_empty() => "",
-                    SENTENCES => "",
-                    _ => "per-tag scores, confusions, verdicts on policies, and ",
-                };
-                let stored = match study.cells.iter().any(|view| view.cell.settings.save.predictions) {
-                    true => "The predictions are stored with each cell.",
-                    false => "No predictions are stored, since the plan has `save.predictions = false`.",
-                };
-                let missing = format!(
-                    "Not in this report: {missing}comparisons along settings that the plan does not vary. {stored}"
-                );
-                unread.into_iter().chain([missing]).collect::<Vec<String>>()
-            }),
-            _ => {}
+        if place == Place::Caveats {
+            let unread = self.left_out.first().map(|first| {
+                format!(
+                    "**{} of predictions could not be used**, so F1, confusions and what else is counted from them \
+                     lack them. The first is {first}. Delete the folder of such a cell, and the same sweep command runs it \
+                     again.",
+                    plural(self.left_out.len(), "file")
+                )
+            });
+            let missing = match units(study) {
+                _ if !self.found.is_empty() => "",
+                SENTENCES => "",
+                _ => "per-tag scores, confusions, verdicts on policies, and ",
+            };
+            let stored = match study.cells.iter().any(|view| view.cell.settings.save.predictions) {
+                true => "The predictions are stored with each cell.",
+                false => "No predictions are stored, since the plan has `save.predictions = false`.",
+            };
+            let missing = format!(
+                "Not in this report: {missing}comparisons along settings that the plan does not vary. {stored}"
+            );
+            page.items(unread.into_iter().chain([missing]).collect::<Vec<String>>());
         }
     }
 
