@@ -48,8 +48,8 @@ impl Audit {
     /// Prints the comparison of two checkpoints, or a verdict for each cell.
     ///
     /// # Errors
-    /// [`Stop::Faults`] if a frozen tensor did not stay as it was, [`Stop::Arguments`] if a checkpoint cannot be read; for cells
-    /// see [`Self::audit_cells`].
+    /// [`Stop::Faults`] if a frozen tensor did not stay as it was, [`Stop::Arguments`] if a checkpoint cannot be read; `Self::audit_cells`
+    /// lists the errors for cells.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         let (Some(before), Some(after)) = (&self.before, &self.after) else { return self.audit_cells(out) };
         let unread = |error: CheckpointError| Stop::Arguments(error.to_string());
