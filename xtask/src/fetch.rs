@@ -11,8 +11,8 @@ use crate::workspace;
 
 /// Fetches what was named, or else everything that a plan reads.
 #[cfg(feature = "fetch")]
-pub(crate) fn fetch(args: FetchArgs) -> CommandResult<Ending> {
-    frostline_sweep::fetch(&args.request(), &workspace::workspace_place())
+pub(crate) fn run_fetch(args: FetchArgs) -> CommandResult<Ending> {
+    frostline_sweep::fetch(&args.into_request(), &workspace::workspace_place())
 }
 
 /// Runs the same command with the feature `fetch`.

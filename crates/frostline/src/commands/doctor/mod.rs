@@ -141,7 +141,7 @@ fn print_conformance(out: &mut dyn Write, backend: &str) -> Result<()> {
 }
 
 #[cfg(not(feature = "flex"))]
-fn conformance(_: &mut dyn Write, backend: &str) -> Result<()> {
+fn print_conformance(_: &mut dyn Write, backend: &str) -> Result<()> {
     let reason =
         format!("{backend} is compared with the backend flex, which this build lacks; build with it");
     Err(Stop::Arguments(reason).into())
