@@ -156,6 +156,12 @@ impl Aligner {
         vocabulary.max(special).unwrap_or(0)
     }
 
+    /// Returns whether a space is put before each word, since the tokenizer marks spaces but adds none itself.
+    #[must_use]
+    pub fn adds_spaces(&self) -> bool {
+        self.space_before
+    }
+
     /// Returns the settings of BERT's normaliser as they are applied, under their keys in
     /// `tokenizer_config.json`; `None` for another normaliser.
     #[must_use]

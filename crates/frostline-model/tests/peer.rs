@@ -11,7 +11,7 @@ use frostline_model::{
 };
 
 mod common;
-use common::{MODELS, Packed, ReferenceSentence, apart, open, peer, references, sentences, text};
+use common::{MODELS, Packed, Peer, ReferenceSentence, apart, open, references, sentences, text};
 use frostline_testing::{python, shared};
 
 fn tensor_values(tensor: Tensor<Flex, 2>) -> Vec<f32> {
@@ -49,6 +49,7 @@ fn export_tagger(
 #[test]
 fn exported_taggers_tag_the_same_in_transformers() {
     let Some(python) = python() else { return };
+    let mut peer = Peer::start(&python);
     for name in MODELS {
         let original = references().join(name);
         let (config, weights) = open(&original);
@@ -74,7 +75,7 @@ fn exported_taggers_tag_the_same_in_transformers() {
 
         let all = sentences(name);
         let words: Vec<_> = all.iter().map(|sentence| &sentence.words).collect();
-        let theirs: Vec<(Vec<u32>, Vec<String>)> = peer(&python, "tags", folder.path(), &words);
+        let theirs: Vec<(Vec<u32>, Vec<String>)> = peer.ask("tags", folder.path(), &words);
         assert_eq!(theirs.len(), all.len());
         let mut differ = 0;
         for (sentence, (ids, theirs)) in all.iter().zip(&theirs) {
@@ -88,7 +89,7 @@ fn exported_taggers_tag_the_same_in_transformers() {
         }
         assert_eq!(differ, 0, "{name}: tags differ");
         let ids: Vec<_> = all.iter().map(|sentence| &sentence.ids).collect();
-        let theirs: Vec<Vec<f32>> = peer(&python, "logits", folder.path(), &ids);
+        let theirs: Vec<Vec<f32>> = peer.ask("logits", folder.path(), &ids);
         let far = apart(&position_logits(&config, &model, &all), &theirs.concat());
         println!("{name}: exported logits within {far:.1e}");
         assert!(far <= 1e-4, "{name}: {far:e}");
@@ -107,6 +108,7 @@ fn without_words(model: &Network<Flex>) -> Network<Flex> {
 #[test]
 fn a_real_encoder_has_the_same_hidden_states_and_logits() {
     let (Some(shared), Some(python)) = (shared(), python()) else { return };
+    let mut peer = Peer::start(&python);
     let folder = shared.join("models/all-MiniLM-L6-v2");
     let (config, weights) = open(&folder);
     // Sentences of 1 to 160 subwords out of the whole vocabulary.
@@ -124,7 +126,7 @@ fn a_real_encoder_has_the_same_hidden_states_and_logits() {
         Encoder::<Flex>::build(&config, &vocabulary, [&weights, &weights], &Default::default()).unwrap();
     let packed = Packed::new(&all);
     let ours = tensor_values(encoder.forward(&config, &packed.input(&config), &Pass::plain(config.depth)));
-    let theirs: Vec<Vec<f32>> = peer(&python, "hidden", &folder, &ids);
+    let theirs: Vec<Vec<f32>> = peer.ask("hidden", &folder, &ids);
     let far = apart(&ours, &theirs.concat());
     println!("all-MiniLM-L6-v2: hidden states within {far:.1e}");
     assert!(far <= 1e-4, "hidden states: {far:e}");
@@ -142,7 +144,7 @@ fn a_real_encoder_has_the_same_hidden_states_and_logits() {
     let saved = tempfile::tempdir().unwrap();
     let places = [&folder.join("config.json"), saved.path()];
     export_tagger(&config, &model, &vocabulary, &weights, places, &tags);
-    let theirs: Vec<Vec<f32>> = peer(&python, "logits", saved.path(), &ids);
+    let theirs: Vec<Vec<f32>> = peer.ask("logits", saved.path(), &ids);
     let far = apart(&position_logits(&config, &model, &all), &theirs.concat());
     println!("all-MiniLM-L6-v2: exported logits within {far:.1e}");
     assert!(far <= 1e-4, "logits: {far:e}");

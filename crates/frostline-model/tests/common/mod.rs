@@ -1,9 +1,9 @@
 //! Shared by the tests: the committed models and their references, packed sentences, and the peer.
 #![allow(dead_code)] // every test binary uses its own part
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use frostline_kernels::Pack;
 use frostline_model::{Checkpoint, EncoderConfig, PackedInput};
@@ -120,25 +120,45 @@ pub fn apart(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(far).fold(0.0, |most, far| if far > most || far.is_nan() { far } else { most })
 }
 
-/// Returns the output of `transformers` for a folder: one JSON line per sentence.
-pub fn peer<T: serde::de::DeserializeOwned>(
-    python: &Path,
-    mode: &str,
-    folder: &Path,
-    asked: &impl serde::Serialize,
-) -> Vec<T> {
-    let mut child = Command::new(python)
-        .arg(references().join("peer.py"))
-        .args([mode.as_ref(), folder.as_os_str()])
-        .env("HF_HUB_OFFLINE", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
-    let asked = serde_json::to_vec(asked).unwrap();
-    child.stdin.take().unwrap().write_all(&asked).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "peer.py failed");
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+/// `transformers` in a process of its own, which takes seconds to start.
+pub struct Peer {
+    child: Child,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    pub fn start(python: &Path) -> Self {
+        let mut child = Command::new(python)
+            .arg(references().join("peer.py"))
+            .env("HF_HUB_OFFLINE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
+        let (requests, answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Self { child, requests, answers: BufReader::new(answers) }
+    }
+
+    /// Returns what peer.py calls `mode`, for each of the sentences.
+    pub fn ask<T: serde::de::DeserializeOwned>(
+        &mut self,
+        mode: &str,
+        folder: &Path,
+        sentences: &impl serde::Serialize,
+    ) -> Vec<T> {
+        let request = serde_json::to_string(&(mode, folder, sentences)).unwrap();
+        writeln!(self.requests, "{request}").expect("peer.py runs");
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        assert!(!answer.is_empty(), "peer.py failed");
+        serde_json::from_str(&answer).unwrap()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

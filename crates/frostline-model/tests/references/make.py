@@ -74,6 +74,14 @@ def forms(words):
     return [stem + suffix for stem in words[5:-4] for suffix in ("", "s", "ing", "ly", "ed")]
 
 
+def save_modernbert(folder, words):
+    """The same BPE. transformers ignores add_prefix_space when it loads this family, so the file has it."""
+    save_roberta(folder, words)
+    file = json.loads((folder / "tokenizer.json").read_text())
+    file["pre_tokenizer"]["add_prefix_space"] = True
+    return save_files(folder, Tokenizer.from_str(json.dumps(file)), "PreTrainedTokenizerFast")
+
+
 def save_roberta(folder, words):
     """A byte-level BPE; add_prefix_space is false in the file, as RoBERTa is released."""
     tokenizer = Tokenizer(models.BPE())
@@ -286,9 +294,9 @@ def tagger(name, seed, words):
     folder = HERE / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    kind = "unigram" if name in ("xlm-roberta", "camembert", "gte") else "bytes" if "roberta" in name or name == "modernbert" else ""
-    save = {"bytes": save_roberta, "unigram": save_xlm_roberta}.get(kind, save_tokenizer)
-    tokenizer = save(folder, words)
+    saves = {"roberta": save_roberta, "roberta-silu": save_roberta, "modernbert": save_modernbert}
+    saves |= dict.fromkeys(("xlm-roberta", "camembert", "gte"), save_xlm_roberta)
+    tokenizer = saves.get(name, save_tokenizer)(folder, words)
     config = configs(tokenizer.get_vocab(), DEPTH)[name]
     model = transformers.AutoModelForTokenClassification.from_config(config)
     draw_weights(model, seed).save_pretrained(folder)
@@ -312,7 +320,7 @@ def tagger(name, seed, words):
         assert apart < 1e-4, f"{name}: f32 losses are {apart:.1e} away; give other weights"
     reference = {"loss": loss, "lr": peak, "batch": CHUNK, "losses": training}
     (HERE / f"{name}.json").write_text(json.dumps(reference, indent=1) + "\n")
-    own = f"-{name}" if kind else ""
+    own = f"-{name}" if name in saves else ""
     (HERE / f"sentences{own}.json").write_text("[\n" + ",\n".join(json.dumps(s) for s in data) + "\n]\n")
 
 
