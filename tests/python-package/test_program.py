@@ -32,6 +32,9 @@ def test_a_missing_program_is_an_error_with_advice(monkeypatch: pytest.MonkeyPat
         frostline.find_program()
     assert "give the path" in found.value.advice
     monkeypatch.delenv("FROSTLINE_PROGRAM")
+    # The program may be installed next to this Python.
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path / name))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(frostline.ProgramError, match="is not installed"):
         frostline.Tagger.load(tmp_path)
