@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use frostline_fuzz::{InputTarget, Meter, TARGETS, allowed_bytes, measure_peak, mutate};
+use frostline_fuzz::{InputTarget, Meter, TARGETS, allowed_bytes, measure_peak, mutate_input};
 
 #[global_allocator]
 static METER: Meter = Meter;
@@ -49,7 +49,7 @@ fn rust_fuzzer_test_input(input: &[u8]) -> i32 {
 }
 
 libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| {
-    let made = if seed.is_multiple_of(4) { None } else { mutate(TARGET.shape, &data[..size], seed) };
+    let made = if seed.is_multiple_of(4) { None } else { mutate_input(TARGET.shape, &data[..size], seed) };
     match made.filter(|made| made.len() <= most) {
         Some(made) => {
             data[..made.len()].copy_from_slice(&made);
