@@ -27,12 +27,13 @@ const VERSIONS: [&str; 5] = ["3.9", "3.10", "3.11", "3.12", "3.13"];
 /// The tag that the wheel promises: glibc 2.17 of 2012 is enough.
 const TAG: &str = "manylinux_2_17_x86_64";
 
-/// The crates that become packages: the library and the program.
-const PACKAGES: [&str; 2] = ["crates/frostline-python", "crates/frostline"];
+/// The crates that become packages, each with its profile: the library as it is released, and the program, which takes
+/// twice as long to build that way, as sweeps build it.
+const PACKAGES: [(&str, &str); 2] = [("crates/frostline-python", "release"), ("crates/frostline", "runner")];
 
 /// Builds and tests the wheels. The tests need the Python of the session, which has torch and transformers.
 pub(super) fn build_and_test_wheels(session: &mut CiSession, step: &str) -> anyhow::Result<StepOutcome> {
-    say!("\n== {step}: the wheels of {}", PACKAGES.join(" and "));
+    say!("\n== {step}: the wheels of {}", PACKAGES.map(|(package, _)| package).join(" and "));
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(StepOutcome::skip_here("the wheels are built for Linux on x86-64"));
     }
@@ -73,12 +74,25 @@ fn requirements_list(name: &str) -> PathBuf {
 }
 
 /// The wheel of a crate, made by maturin; nothing if the build fails.
-fn build_wheel(package: &str, place: &Path, tools: &Path) -> anyhow::Result<Option<PathBuf>> {
+fn build_wheel(
+    (package, profile): (&str, &str),
+    place: &Path,
+    tools: &Path,
+) -> anyhow::Result<Option<PathBuf>> {
     let folder = place.join("dist").join(package);
     let _ = fs::remove_dir_all(&folder);
     let mut maturin = Command::new(tools.with_file_name("maturin"));
     maturin
-        .args(["build", "--release", "--quiet", "--zig", "--compatibility", "manylinux2014", "--out"])
+        .args([
+            "build",
+            "--profile",
+            profile,
+            "--quiet",
+            "--zig",
+            "--compatibility",
+            "manylinux2014",
+            "--out",
+        ])
         .arg(&folder);
     maturin.arg("--manifest-path").arg(workspace::workspace_root().join(package).join("Cargo.toml"));
     maturin.env("CARGO_TARGET_DIR", place.join("build")).env("PATH", path_with(tools)?);
