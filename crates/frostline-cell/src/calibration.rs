@@ -37,6 +37,8 @@ pub struct Conditions {
     pub threads: usize,
     /// Precision of the linear layers.
     pub precision: Precision,
+    /// The encoder's family: encoders of the same sizes may have gates or windows.
+    pub family: String,
     /// Width, width inside the feed-forward layer, blocks and heads of the encoder.
     pub shape: [usize; 4],
 }
@@ -84,6 +86,7 @@ impl Conditions {
             isa: by.isa.clone(),
             threads: by.threads,
             precision,
+            family: encoder.family.name().into(),
             shape: [encoder.hidden, encoder.intermediate, encoder.depth, encoder.heads],
         }
     }
