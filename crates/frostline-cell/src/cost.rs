@@ -18,20 +18,23 @@ pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
     let positions = if architecture.learned_positions { encoder.positions } else { 0 };
     let global = (0..encoder.depth).filter(|&block| architecture.layer(block) == LayerKind::Global).count();
     let has_local = global < encoder.depth;
+    let relative_rows = architecture.relative.map_or(0, |table| 2 * table.span());
     Shape {
         hidden: encoder.hidden,
         embedding: encoder.embedding,
         intermediate: encoder.intermediate,
         depth: encoder.depth,
         heads: encoder.heads,
+        key_heads: encoder.key_heads,
         gated: architecture.gated,
         biases: !architecture.has_no_bias(),
         window: if has_local { 2 * architecture.window + 1 } else { 0 },
         global_every: encoder.depth.div_ceil(global.max(1)).max(1),
+        relative_rows,
         tags,
         word_rows: word_rows.min(encoder.vocabulary),
         read_rows: word_rows.min(encoder.vocabulary),
-        other_rows: positions + encoder.token_types,
+        other_rows: positions + encoder.token_types + relative_rows,
         added: encoder.extras.per_block(encoder),
         added_inputs: encoder.extras.inputs_per_row(encoder),
     }

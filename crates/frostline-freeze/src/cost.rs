@@ -298,15 +298,19 @@ impl Step<'_> {
         // The layers that read a block's rows and widen them.
         let wide = if self.shape.gated { 2.0 } else { 1.0 };
         // Queries, keys and values; then the attention's output and the feed-forward layers.
-        let (before, after) = (3.0 * h * h, h * h + (wide + 1.0) * h * i);
+        let keys = h * self.shape.key_heads as f64 / self.shape.heads as f64;
+        let (before, after) = (h * (h + 2.0 * keys), h * h + (wide + 1.0) * h * i);
         let products = n * before + m * after;
         let outputs = n * 3.0 * h + m * (2.0 * h + wide * i);
         let scores = n * self.shape.context_in(block, self.workload.context);
         let probabilities = scores * self.shape.heads as f64;
+        // Keys and queries of relative positions, and their products with queries and keys.
+        let relative = self.shape.relative_rows_read(self.workload.context);
+        let of_positions = 2.0 * relative * h * h;
         // GELU 2 I, or 3 I with a gate; two norms 4 H each; output dropout 2 H; softmax and its dropout.
         let mut work = Work {
-            forward: products,
-            attention: 2.0 * scores * h,
+            forward: products + of_positions,
+            attention: 2.0 * scores * h + 2.0 * n * relative * h,
             elementwise_bytes: (m * ((wide + 1.0) * i + 10.0 * h) + 4.0 * probabilities) * F32,
             operations: BLOCK_OPERATIONS,
             ..Work::default()
@@ -324,8 +328,8 @@ impl Step<'_> {
             return work;
         }
         // Queries, keys and values pass a gradient on only if anything below needs it.
-        work.backward_inputs += if learns_below { products } else { m * after };
-        work.attention += 4.0 * scores * h;
+        work.backward_inputs += if learns_below { products + of_positions } else { m * after };
+        work.attention += 4.0 * scores * h + 4.0 * n * relative * h;
         // GELU 3 I, or 5 I with a gate; two norms 3 H each; dropout 2 H; the residual's gradient added 3 H; softmax.
         work.elementwise_bytes += (m * ((2.0 * wide + 1.0) * i + 11.0 * h) + 4.0 * probabilities) * F32;
         work.operations += BLOCK_OPERATIONS;
@@ -334,11 +338,11 @@ impl Step<'_> {
             work.elementwise_bytes += 9.0 * n * h * F32;
         }
         if own == Learning::Weights {
-            work.backward_weights = products;
+            work.backward_weights = products + of_positions;
             // Gradients of biases read the outputs' gradients again, and gradients of norms read two rows each.
             work.elementwise_bytes += (outputs + m * 4.0 * h) * F32;
             let norms = 2.0 * h;
-            let biases = if self.shape.biases { 5.0 * h + wide * i + norms } else { 0.0 };
+            let biases = if self.shape.biases { 3.0 * h + 2.0 * keys + wide * i + norms } else { 0.0 };
             let numbers = before + after + norms + biases;
             work.add_trainable(numbers);
             work.operations += BLOCK_TENSORS;
@@ -421,6 +425,13 @@ pub(crate) mod tests {
         let local = shape.with_windows(3, 2);
         assert_eq!(count(local, 0).attention, 6.0 * 10.0 * 5.0 * 4.0);
         assert_eq!(count(local, 1).attention, 6.0 * 10.0 * 3.0 * 4.0);
+        // Keys and queries of 8 positions with 4 channels: two layers of 4 × 4, and two products with each of 10 rows.
+        let relative = shape.with_relative_rows(8);
+        assert_eq!(count(relative, 0).attention - count(shape, 0).attention, 6.0 * 10.0 * 8.0 * 4.0);
+        assert_eq!(count(relative, 0).forward - count(shape, 0).forward, 2.0 * 8.0 * 16.0);
+        // Keys and values of half a row: for each of 10 rows, two layers of 4 × 2 less.
+        let grouped = shape.with_heads(2).with_key_heads(1);
+        assert_eq!(count(shape.with_heads(2), 0).forward - count(grouped, 0).forward, 10.0 * 2.0 * 8.0);
         // Tables of width 2, and a layer from 2 to 4 with its bias.
         let narrow = Cost::of(&Shape { embedding: 2, ..shape }, &workload, &policy("none"));
         let embeddings = narrow.group(Group::Embeddings);

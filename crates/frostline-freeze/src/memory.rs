@@ -87,11 +87,14 @@ fn of_block(shape: &Shape, workload: &Workload, block: usize, rows: f64, own: Le
     let kept = if shape.gated { 2.0 } else { 1.0 };
     // Queries, keys, values and attention's probabilities; the slope or the input of GELU; the normalised rows of two norms.
     let always = 3.0 * n * h + n * context * shape.heads as f64 + m * kept * i + 2.0 * m * (h + 1.0);
+    // Keys and queries of relative positions.
+    let relative = shape.relative_rows_read(workload.context) * h;
+    let always = always + 2.0 * relative;
     // The inputs of linear layers with trainable weights.
     let [before, after] = shape.added_inputs.map(|numbers| numbers as f64);
     let inputs = match own {
         Learning::Nothing => 0.0,
-        Learning::Weights => n * h + m * (2.0 * h + i),
+        Learning::Weights => n * h + m * (2.0 * h + i) + relative,
         Learning::Peft => n * before + m * after,
     };
     always + inputs

@@ -26,6 +26,8 @@ pub struct Shape {
     pub depth: usize,
     /// Attention heads.
     pub heads: usize,
+    /// Heads of keys and values.
+    pub key_heads: usize,
     /// Whether a third layer gates the feed-forward part.
     pub gated: bool,
     /// Whether linear layers and norms of blocks have biases.
@@ -34,6 +36,8 @@ pub struct Shape {
     pub window: usize,
     /// Every so many blocks one is global, if there are local ones.
     pub global_every: usize,
+    /// Rows of a table of relative positions, from which each block makes keys and queries; 0 without one.
+    pub relative_rows: usize,
     /// Tags of the classifier, C.
     pub tags: usize,
     /// Rows that the trained word table carries.
@@ -62,10 +66,12 @@ impl Shape {
             intermediate: 4 * hidden,
             depth,
             heads: if hidden < 64 { 1 } else { hidden / 64 },
+            key_heads: if hidden < 64 { 1 } else { hidden / 64 },
             gated: false,
             biases: true,
             window: 0,
             global_every: 1,
+            relative_rows: 0,
             tags: 17,
             word_rows: 30_000,
             read_rows: 30_000,
@@ -75,10 +81,16 @@ impl Shape {
         }
     }
 
-    /// Sets the number of attention heads.
+    /// Sets the number of attention heads, of queries as of keys and values.
     #[must_use]
     pub const fn with_heads(self, heads: usize) -> Self {
-        Self { heads, ..self }
+        Self { heads, key_heads: heads, ..self }
+    }
+
+    /// Sets the number of heads of keys and values, each of which several heads of queries share.
+    #[must_use]
+    pub const fn with_key_heads(self, key_heads: usize) -> Self {
+        Self { key_heads, ..self }
     }
 
     /// Sets the width inside the feed-forward layer.
@@ -97,6 +109,17 @@ impl Shape {
     #[must_use]
     pub const fn with_windows(self, window: usize, global_every: usize) -> Self {
         Self { window, global_every, ..self }
+    }
+
+    /// Adds a table of this many relative positions, with which scores of attention are computed, too.
+    #[must_use]
+    pub const fn with_relative_rows(self, rows: usize) -> Self {
+        Self { relative_rows: rows, ..self }
+    }
+
+    /// Returns how many rows of the table of relative positions a sentence of this length reads.
+    pub(crate) fn relative_rows_read(&self, length: f64) -> f64 {
+        (2.0 * length).min(self.relative_rows as f64)
     }
 
     /// Returns how many subwords a subword attends to in a block, if it attends to `context` in a global one.

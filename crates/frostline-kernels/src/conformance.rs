@@ -10,8 +10,8 @@ use burn::tensor::backend::AutodiffBackend;
 use frostline_random::Stream;
 
 use crate::{
-    Activation, AdamW, AddNorm, AttentionForm, Dropout, Index, Kernels, Pack, Precision, Rotary, Rows, Train,
-    Update, share, stock,
+    Activation, AdamW, AddNorm, AttentionForm, Dropout, Index, Kernels, Pack, Precision, RelativePositions,
+    Rotary, Rows, Train, Update, share, stock,
 };
 
 /// What a backend is compared with.
@@ -39,6 +39,10 @@ pub enum Operation {
     Dropout(Dropout, Rows),
     /// x, gamma, beta, and the residual if there is one.
     Norm(Dropout, Rows),
+    /// x and gamma.
+    RmsNorm(Rows),
+    /// x.
+    RepeatHeads(usize, usize),
     /// Queries, keys and values.
     Attention(usize, Pack, Dropout),
     /// x, weight and bias.
@@ -55,6 +59,8 @@ pub enum Operation {
     FormAttention(AttentionForm, Pack, Dropout),
     /// x, three weights, three biases.
     FormSelfAttention(AttentionForm, Pack, Dropout),
+    /// Queries, keys, values, and keys and queries of relative positions.
+    RelativeAttention(usize, RelativePositions, Pack, Dropout),
     /// The table.
     Gather(Index),
     /// Logits.
@@ -70,6 +76,11 @@ fn vector<B: Backend>(matrix: &Tensor<B, 2>) -> Tensor<B, 1> {
 fn narrowed<B: Backend>(weight: &Tensor<B, 2>) -> Tensor<B, 2> {
     let [from, _] = weight.dims();
     weight.clone().div_scalar((from as f64).sqrt())
+}
+
+/// Queries, keys and values, and keys and queries of relative positions.
+fn split_relative<B: Backend>(i: &[Tensor<B, 2>]) -> ([Tensor<B, 2>; 3], [Tensor<B, 2>; 2]) {
+    ([0, 1, 2].map(|at| i[at].clone()), [3, 4].map(|at| i[at].clone()))
 }
 
 impl Operation {
@@ -94,6 +105,8 @@ impl Operation {
                 let affine = [vector(&i[1]), vector(&i[2])];
                 B::k_drop_add_norm(x, i.get(3).cloned(), affine, 1e-6, *dropout, rows)
             }
+            Self::RmsNorm(rows) => B::k_rms_norm(x, vector(&i[1]), 1e-6, rows),
+            Self::RepeatHeads(groups, heads) => B::k_repeat_heads(x, *groups, *heads),
             Self::Attention(heads, pack, dropout) => {
                 B::k_attention([0, 1, 2].map(|at| i[at].clone()), *heads, pack, *dropout)
             }
@@ -110,6 +123,10 @@ impl Operation {
             Self::FormSelfAttention(form, pack, dropout) => {
                 let layers = [1, 2, 3].map(|at| (narrowed(&i[at]), vector(&i[at + 3])));
                 B::k_form_self_attention(x, layers, form, pack, *dropout, Precision::F32)
+            }
+            Self::RelativeAttention(heads, positions, pack, dropout) => {
+                let (qkv, relative) = split_relative(i);
+                B::k_relative_attention(qkv, relative, *heads, positions, pack, *dropout)
             }
             Self::Gather(rows) => B::k_gather(x, rows),
             Self::CrossEntropy(labels) => B::k_cross_entropy(x, labels).reshape([1, 1]),
@@ -137,6 +154,8 @@ impl Operation {
                 let affine = [vector(&i[1]), vector(&i[2])];
                 stock::drop_add_norm(x, i.get(3).cloned(), affine, 1e-6, *dropout, rows)
             }
+            Self::RmsNorm(_) => stock::rms_norm(x, vector(&i[1]), 1e-6),
+            Self::RepeatHeads(groups, heads) => stock::repeat_heads(x, *groups, *heads),
             Self::Attention(heads, pack, dropout) => {
                 stock::attention([0, 1, 2].map(|at| i[at].clone()), *heads, pack, *dropout)
             }
@@ -153,6 +172,10 @@ impl Operation {
             Self::FormSelfAttention(form, pack, dropout) => {
                 let layer = |at: usize| stock::linear(x.clone(), narrowed(&i[at]), vector(&i[at + 3]));
                 stock::form_attention([1, 2, 3].map(layer), form, pack, *dropout)
+            }
+            Self::RelativeAttention(heads, positions, pack, dropout) => {
+                let (qkv, relative) = split_relative(i);
+                stock::relative_attention(qkv, relative, *heads, positions, pack, *dropout)
             }
             Self::Gather(rows) => stock::gather(x, rows),
             Self::CrossEntropy(labels) => stock::cross_entropy(x, labels).reshape([1, 1]),
@@ -415,7 +438,7 @@ fn cases() -> Vec<(String, Case)> {
     products.chain(cases).collect()
 }
 
-/// Operations of encoders in other forms: activations, gated products, rotations and windows.
+/// Operations of encoders in other forms: activations, gated products, rotations, windows and relative positions.
 fn form_cases() -> Vec<(String, Case)> {
     let (pack, drop) = (pack(&[40, 1, 33, 128, 7]), Dropout::new(0.1, 0xDEAD_BEEF_0BAD_CAFE));
     let (n, rows) = (pack.len(), pack.rows().clone());
@@ -436,8 +459,19 @@ fn form_cases() -> Vec<(String, Case)> {
         ),
         ("rotated attention, 3 heads of 6".into(), attention(form(3, 6, true, None), 18, Dropout::OFF)),
         ("rotated queries, keys, values and attention in a window".into(), Case::of(within, &layers)),
+        ("RMSNorm".into(), Case::of(Operation::RmsNorm(rows.clone()), &[[n, 70], [1, 70]])),
+        ("heads of groups".into(), Case::of(Operation::RepeatHeads(3, 6), &[[n, 3 * 7]])),
         ("dropout and residual".into(), Case::of(Operation::DropAdd(drop, rows), &[[n, 70], [n, 70]])),
     ];
+    for (name, heads, h, positions, drop) in [
+        ("disentangled attention, 2 heads of 32", 2, 64, RelativePositions::new(Some(32), 128, 128), drop),
+        ("disentangled attention, 3 heads of 6", 3, 18, RelativePositions::new(None, 128, 128), Dropout::OFF),
+    ] {
+        let rows = positions.rows(pack.longest()).len();
+        let shapes = [[n, h], [n, h], [n, h], [rows, h], [rows, h]];
+        let operation = Operation::RelativeAttention(heads, positions, pack.clone(), drop);
+        cases.push((name.into(), Case::of(operation, &shapes)));
+    }
     for activation in Activation::ALL {
         let one = Case::of(Operation::Activation(activation), &[[n, 50]]);
         let gated = Case::of(Operation::Gated(activation), &[[n, 50], [n, 50]]);

@@ -8,8 +8,8 @@ use burn::tensor::activation;
 use burn::tensor::backend::AutodiffBackend;
 
 use crate::{
-    Activation, AddNorm, AttentionForm, Dropout, Index, MakeLazyTable, Pack, Precision, Rows, Update,
-    Updated, Values, stock,
+    Activation, AddNorm, AttentionForm, Dropout, Index, MakeLazyTable, Pack, Precision, RelativePositions,
+    Rows, Update, Updated, Values, stock,
 };
 
 /// The operations of a training step on a backend.
@@ -147,6 +147,25 @@ pub trait Kernels: Backend {
         stock::drop_add_norm(x, residual, [gamma, beta], eps, dropout, rows)
     }
 
+    /// Each row over the root of the mean of its squares, times gamma.
+    ///
+    /// # Shapes
+    /// x \[N, H\], gamma \[H\] -> \[N, H\]
+    ///
+    /// # Source
+    /// Zhang and Sennrich, *Root Mean Square Layer Normalization*, 2019.
+    fn k_rms_norm(x: Tensor<Self, 2>, gamma: Tensor<Self, 1>, eps: f64, _rows: &Rows) -> Tensor<Self, 2> {
+        stock::rms_norm(x, gamma, eps)
+    }
+
+    /// The heads of each row, each repeated so that there are `heads` of them: queries of a group share keys and values.
+    ///
+    /// # Shapes
+    /// x \[N, G × D\] -> \[N, `heads` × D\]; `heads` is a multiple of G
+    fn k_repeat_heads(x: Tensor<Self, 2>, groups: usize, heads: usize) -> Tensor<Self, 2> {
+        stock::repeat_heads(x, groups, heads)
+    }
+
     /// Scaled dot-product attention within each sentence of a pack, with dropout on the probabilities.
     ///
     /// # Shapes
@@ -210,6 +229,26 @@ pub trait Kernels: Backend {
         }
         let qkv = layers.map(|(weight, bias)| Self::k_linear(x.clone(), weight, bias, precision));
         Self::k_form_attention(qkv, form, pack, dropout)
+    }
+
+    /// Disentangled attention: a score is the sum of three products, of query and key, of the query and the key of their relative
+    /// position, and of the key and the query of that position, divided by the root of three times the channels of a head.
+    /// `relative` are keys and queries of the positions that the longest sentence has, in the order of the table's rows.
+    ///
+    /// # Shapes
+    /// q, k, v \[N, H\], `relative` \[R, H\] -> \[N, H\]; H is a multiple of `heads`
+    ///
+    /// # Source
+    /// He et al., *DeBERTa: Decoding-enhanced BERT with Disentangled Attention*, 2021.
+    fn k_relative_attention(
+        qkv: [Tensor<Self, 2>; 3],
+        relative: [Tensor<Self, 2>; 2],
+        heads: usize,
+        positions: &RelativePositions,
+        pack: &Pack,
+        dropout: Dropout,
+    ) -> Tensor<Self, 2> {
+        stock::relative_attention(qkv, relative, heads, positions, pack, dropout)
     }
 
     /// Selects rows of a table.

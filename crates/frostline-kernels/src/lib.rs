@@ -15,6 +15,7 @@ mod numbers;
 mod options;
 mod pack;
 pub mod profile;
+mod relative;
 pub mod stock;
 
 #[cfg(feature = "flex")]
@@ -33,3 +34,4 @@ pub use kernels::{Kernels, Train};
 pub use numbers::{Index, Rows, Shared, Values, share};
 pub use options::{AdamW, AddNorm, LazyTable, MakeLazyTable, Update, Updated, clipping};
 pub use pack::{Pack, Picked};
+pub use relative::RelativePositions;

@@ -6,7 +6,7 @@ use burn::prelude::*;
 use burn::tensor::{FloatDType, activation};
 
 use crate::options::clipping;
-use crate::{Activation, AttentionForm, Dropout, Pack, Rotary, Rows, Update, Updated};
+use crate::{Activation, AttentionForm, Dropout, Pack, RelativePositions, Rotary, Rows, Update, Updated};
 
 /// See [`crate::Kernels::k_linear`].
 pub fn linear<B: Backend>(x: Tensor<B, 2>, weight: Tensor<B, 2>, bias: Tensor<B, 1>) -> Tensor<B, 2> {
@@ -75,6 +75,23 @@ pub fn drop_add_norm<B: Backend>(
     centred / variance.add_scalar(eps).sqrt() * gamma.unsqueeze() + beta.unsqueeze()
 }
 
+/// See [`crate::Kernels::k_rms_norm`].
+pub fn rms_norm<B: Backend>(x: Tensor<B, 2>, gamma: Tensor<B, 1>, eps: f64) -> Tensor<B, 2> {
+    let squares = x.clone().square().mean_dim(1);
+    x / squares.add_scalar(eps).sqrt() * gamma.unsqueeze()
+}
+
+/// See [`crate::Kernels::k_repeat_heads`].
+///
+/// # Panics
+/// If `heads` is not a multiple of `groups`.
+pub fn repeat_heads<B: Backend>(x: Tensor<B, 2>, groups: usize, heads: usize) -> Tensor<B, 2> {
+    assert!(heads.is_multiple_of(groups), "{heads} heads in {groups} groups");
+    let [n, width] = x.dims();
+    let (d, times) = (width / groups, heads / groups);
+    x.reshape([n, groups, 1, d]).repeat_dim(2, times).reshape([n, heads * d])
+}
+
 /// See [`crate::Kernels::k_attention`]: gathered into padded sentences and scattered back.
 pub fn attention<B: Backend>(
     qkv: [Tensor<B, 2>; 3],
@@ -97,7 +114,7 @@ pub fn attention_padded<B: Backend>(
     dropout: Dropout,
     l: usize,
 ) -> Tensor<B, 2> {
-    attention_in_window([q, k, v], (heads, None), pack, dropout, l)
+    padded_attention([q, k, v], (heads, Scores::Whole), pack, dropout, l)
 }
 
 /// See [`crate::Kernels::k_form_attention`]: gathered into padded sentences, with scores of all pairs.
@@ -108,7 +125,30 @@ pub fn form_attention<B: Backend>(
     dropout: Dropout,
 ) -> Tensor<B, 2> {
     let qkv = rotated(qkv, form, pack);
-    attention_in_window(qkv, (form.heads, form.window), pack, dropout, pack.longest())
+    let scores = form.window.map_or(Scores::Whole, Scores::Window);
+    padded_attention(qkv, (form.heads, scores), pack, dropout, pack.longest())
+}
+
+/// See [`crate::Kernels::k_relative_attention`]: gathered into padded sentences, with scores of all pairs.
+pub fn relative_attention<B: Backend>(
+    qkv: [Tensor<B, 2>; 3],
+    relative: [Tensor<B, 2>; 2],
+    heads: usize,
+    positions: &RelativePositions,
+    pack: &Pack,
+    dropout: Dropout,
+) -> Tensor<B, 2> {
+    padded_attention(qkv, (heads, Scores::Relative(relative, positions)), pack, dropout, pack.longest())
+}
+
+/// What scores of attention are made of besides the products of queries and keys.
+enum Scores<'a, B: Backend> {
+    /// Nothing.
+    Whole,
+    /// Those of positions further apart are left out.
+    Window(usize),
+    /// Products with keys and queries of relative positions, \[R, H\] each, are added.
+    Relative([Tensor<B, 2>; 2], &'a RelativePositions),
 }
 
 /// Queries, keys and values, of which the form rotates the first two.
@@ -142,9 +182,9 @@ pub fn rotate<B: Backend>(x: Tensor<B, 2>, rotary: &Rotary, pack: &Pack) -> Tens
     Tensor::cat(vec![turned, second * cosine + first * sine], 2).reshape([n, h])
 }
 
-fn attention_in_window<B: Backend>(
+fn padded_attention<B: Backend>(
     [q, k, v]: [Tensor<B, 2>; 3],
-    (heads, window): (usize, Option<usize>),
+    (heads, extra): (usize, Scores<'_, B>),
     pack: &Pack,
     dropout: Dropout,
     l: usize,
@@ -171,11 +211,28 @@ fn attention_in_window<B: Backend>(
     let source = int(source);
     let padding = Tensor::<B, 4, Bool>::from_data(TensorData::new(padding, [b, 1, 1, l]), &device);
     let split = |t: Tensor<B, 2>| t.select(0, source.clone()).reshape([b, l, heads, d]).swap_dims(1, 2);
-    let scores = split(q).matmul(split(k).swap_dims(2, 3)).mul_scalar(1.0 / (d as f64).sqrt());
+    let (q, k) = (split(q), split(k));
+    let scores = q.clone().matmul(k.clone().swap_dims(2, 3));
+    let scores = match &extra {
+        Scores::Relative([keys, queries], positions) => {
+            // The row of each pair of positions, from the first one that is given.
+            let first = positions.rows(l).start;
+            let row = |at: usize| (positions.row((at / l) as isize - (at % l) as isize) - first) as i32;
+            let rows = int((0..l * l).map(row).collect()).reshape([1, 1, l, l]).expand([b, heads, l, l]);
+            let table = |rows: &Tensor<B, 2>| {
+                let count = rows.dims()[0];
+                rows.clone().reshape([1, count, heads, d]).permute([0, 2, 3, 1])
+            };
+            let of_queries = q.matmul(table(keys)).gather(3, rows.clone());
+            let of_keys = k.matmul(table(queries)).gather(3, rows.swap_dims(2, 3)).swap_dims(2, 3);
+            (scores + of_queries + of_keys).mul_scalar(1.0 / (3.0 * d as f64).sqrt())
+        }
+        _ => scores.mul_scalar(1.0 / (d as f64).sqrt()),
+    };
     let scores = scores.mask_fill(padding.expand([b, heads, l, l]), -1e30);
-    let scores = match window {
-        None => scores,
-        Some(window) => {
+    let scores = match extra {
+        Scores::Whole | Scores::Relative(..) => scores,
+        Scores::Window(window) => {
             let far = (0..l * l).map(|at| (at / l).abs_diff(at % l) > window).collect();
             let far = Tensor::<B, 4, Bool>::from_data(TensorData::new::<bool, _>(far, [1, 1, l, l]), &device);
             scores.mask_fill(far.expand([b, heads, l, l]), -1e30)

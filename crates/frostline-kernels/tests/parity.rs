@@ -7,7 +7,8 @@ use burn::backend::{Autodiff, Flex};
 use burn::prelude::*;
 use burn::tensor::activation;
 use frostline_kernels::{
-    Activation, AdamW, AttentionForm, Dropout, Index, Kernels, Pack, Precision, Rotary, Update, stock,
+    Activation, AdamW, AttentionForm, Dropout, Index, Kernels, Pack, Precision, RelativePositions, Rotary,
+    Update, stock,
 };
 use frostline_random::Stream;
 use proptest::prelude::*;
@@ -169,6 +170,25 @@ proptest! {
         })?;
     }
 
+    /// Distances that share rows, that have their own, and that are beyond the table.
+    #[test]
+    fn disentangled_attention(
+        lengths in prop::collection::vec(prop_oneof![1usize..20, 60usize..100], 1..4), heads in 1usize..4, d in 1usize..24,
+        shared in any::<bool>(), farthest in 14usize..120, rate in rates(), seed in 0u64..999,
+    ) {
+        let (pack, h) = (pack_of(&lengths), heads * d);
+        let positions = RelativePositions::new(shared.then_some(12), farthest, pack.longest());
+        let rows = positions.rows(pack.longest()).len();
+        let qkv = [0, 1, 2].map(|at| leaf(seed + at, [pack.len(), h]));
+        let relative = [3, 4].map(|at| leaf(seed + at, [rows, h]));
+        let drop = site(rate, seed);
+        let leaves: Vec<_> = qkv.iter().chain(&relative).cloned().collect();
+        let own = || B::k_relative_attention(qkv.clone(), relative.clone(), heads, &positions, &pack, drop);
+        same(&leaves, own, || {
+            stock::relative_attention(qkv.clone(), relative.clone(), heads, &positions, &pack, drop)
+        })?;
+    }
+
     #[test]
     fn gelu(n in 1usize..40, h in 1usize..300, seed in 0u64..999) {
         let x = leaf(seed, [n, h]).mul_scalar(2.0).detach().require_grad();
@@ -217,6 +237,15 @@ proptest! {
         let inputs: Vec<_> = std::iter::once(x.clone()).chain(r.clone()).collect();
         same(&inputs, fused, reference)?;
         same(&[g.clone(), b.clone()], fused, reference)?;
+    }
+
+    #[test]
+    fn rms_norm(n in 1usize..80, h in 1usize..70, seed in 0u64..999) {
+        let pack = pack_of(&[n]);
+        let leaves = [leaf(seed, [n, h]), leaf(seed + 1, [1, h])];
+        let gamma = || leaves[1].clone().reshape([h]);
+        let own = || B::k_rms_norm(leaves[0].clone(), gamma(), 1e-6, pack.rows());
+        same(&leaves, own, || stock::rms_norm(leaves[0].clone(), gamma(), 1e-6))?;
     }
 
     #[test]
@@ -394,6 +423,23 @@ fn attention_does_not_depend_on_its_padding() {
     }
 }
 
+/// A sentence has the same bits alone and beside a longer one, whose rows of positions are more.
+#[test]
+fn relative_positions_do_not_depend_on_other_sentences() {
+    let (positions, h) = (RelativePositions::new(Some(8), 64, 64), 24);
+    let [q, k, v] = [1, 2, 3].map(|seed| random::<2>(seed, [40, h]));
+    let table = [4, 5].map(|seed| random::<2>(seed, [16, h]));
+    let context = |lengths: &[usize]| {
+        let pack = pack_of(lengths);
+        let rows = positions.rows(pack.longest());
+        let relative = table.each_ref().map(|table| table.clone().narrow(0, rows.start, rows.len()));
+        let qkv = [&q, &k, &v].map(|all| all.clone().narrow(0, 0, pack.len()));
+        values(B::k_relative_attention(qkv, relative, 3, &positions, &pack, Dropout::OFF))
+    };
+    let (alone, both) = (context(&[9]), context(&[9, 31]));
+    assert!(alone.iter().zip(&both).all(|(a, b)| a.to_bits() == b.to_bits()));
+}
+
 /// One thread and several threads give the same bits.
 #[test]
 fn results_do_not_depend_on_threads() {
@@ -407,6 +453,16 @@ fn results_do_not_depend_on_threads() {
             let drop = Dropout::new(0.1, 8);
             let y = B::k_linear(x.clone(), w.clone(), b.clone(), Precision::F32);
             let y = B::k_attention([y.clone(), y.clone(), y], 4, &pack, drop);
+            let positions = RelativePositions::new(Some(8), 64, 64);
+            let table = x.clone().narrow(0, 0, positions.rows(pack.longest()).len());
+            let y = B::k_relative_attention(
+                [y.clone(), y.clone(), y],
+                [table.clone(), table],
+                4,
+                &positions,
+                &pack,
+                drop,
+            );
             let y = B::k_drop_add_norm(y, Some(x.clone()), [b.clone(), b.clone()], 1e-12, drop, pack.rows());
             let gradients = B::k_gelu(y.clone()).sum().backward();
             let mut bits: Vec<u32> = values(y).iter().map(|v| v.to_bits()).collect();

@@ -9,10 +9,14 @@ use frostline_kernels::Activation;
 pub struct Architecture {
     /// Whether the embeddings add a row of a table of positions.
     pub learned_positions: bool,
+    /// Whether the sum of the embeddings is normed.
+    pub embedding_norm: bool,
     /// The place of a block's norms.
     pub norms: NormPlace,
     /// Whether the first block has a norm before attention, if norms come before.
     pub first_norm: bool,
+    /// Whether norms subtract the mean of a row (LayerNorm) or not (RMSNorm, which adds no bias).
+    pub centred_norms: bool,
     /// Whether norms add a bias.
     pub norm_bias: bool,
     /// Whether the linear layers of attention add a bias.
@@ -27,6 +31,8 @@ pub struct Architecture {
     pub gated: bool,
     /// The bases of rotary positions, if queries and keys are rotated.
     pub rotary: Option<RotaryBases>,
+    /// The table of relative positions that all blocks share, if scores of attention depend on it.
+    pub relative: Option<RelativeTable>,
     /// The distance up to which a subword attends to others in a local block.
     pub window: usize,
     /// The kind of each block.
@@ -62,6 +68,33 @@ pub struct RotaryBases {
     pub local: f64,
 }
 
+/// A table of relative positions, \[2 × span, H\]. Each block makes keys and queries of its rows with its own layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelativeTable {
+    /// The number of rows for one direction if far distances share rows; without it, each distance has a row.
+    pub buckets: Option<usize>,
+    /// The distance that has the last row.
+    pub farthest: usize,
+    /// Whether the rows are normed.
+    pub has_norm: bool,
+}
+
+impl RelativeTable {
+    /// Returns half of the number of rows.
+    #[must_use]
+    pub const fn span(&self) -> usize {
+        match self.buckets {
+            Some(buckets) => buckets,
+            None => self.farthest,
+        }
+    }
+
+    /// Returns whether its rows are normed, or false for no table.
+    pub(crate) fn is_normed(table: Option<&Self>) -> bool {
+        table.is_some_and(|table| table.has_norm)
+    }
+}
+
 /// The head that a family puts on its encoder to label words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordHead {
@@ -82,8 +115,10 @@ impl Architecture {
     pub fn bert(activation: Activation) -> Self {
         Self {
             learned_positions: true,
+            embedding_norm: true,
             norms: NormPlace::After,
             first_norm: true,
+            centred_norms: true,
             norm_bias: true,
             attention_bias: true,
             inner_bias: true,
@@ -91,6 +126,7 @@ impl Architecture {
             activation,
             gated: false,
             rotary: None,
+            relative: None,
             window: 0,
             layers: Vec::new(),
             word_head: WordHead::Classifier,

@@ -17,6 +17,8 @@ pub struct EncoderConfig {
     pub depth: usize,
     /// Number of attention heads; H is a multiple of it.
     pub heads: usize,
+    /// Number of heads of keys and values; so many queries share one of them that `heads` is a multiple of it.
+    pub key_heads: usize,
     /// Width inside the feed-forward layer.
     pub intermediate: usize,
     /// Rows of the position table, or the most positions of an encoder that has none. Some may be unusable: see

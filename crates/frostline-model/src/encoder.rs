@@ -5,13 +5,15 @@ use std::ops::Range;
 use burn::module::{Module, Param};
 use burn::prelude::*;
 use frostline_kernels::{
-    Activation, AddNorm, AttentionForm, Dropout, Kernels, Pack, Picked, Precision, Rows,
+    Activation, AddNorm, AttentionForm, Dropout, Kernels, Pack, Picked, Precision, RelativePositions, Rows,
 };
 
 use crate::adapter::Adapter;
 use crate::forms::AttentionForms;
 use crate::linear::{Builder, Linear, Norm, add_norm};
-use crate::{EncoderConfig, Matrix, ModelError, NormPlace, PackedInput, ParameterSource, Vocabulary};
+use crate::{
+    EncoderConfig, Matrix, ModelError, NormPlace, PackedInput, ParameterSource, RelativeTable, Vocabulary,
+};
 
 /// Word, position and token-type tables, and the norm of their sum.
 #[derive(Module, Debug)]
@@ -22,8 +24,12 @@ pub struct Embeddings<B: Backend> {
     pub position: Option<Param<Tensor<B, 2>>>,
     /// \[token types, E\]; only row 0 is used.
     pub token_type: Option<Param<Tensor<B, 2>>>,
-    /// The norm of the sum.
-    pub norm: Norm<B>,
+    /// \[2 × span, H\], if attention has relative positions; all blocks share it.
+    pub relative: Option<Param<Tensor<B, 2>>>,
+    /// The norm of the rows of relative positions.
+    pub relative_norm: Option<Norm<B>>,
+    /// The norm of the sum, if there is one.
+    pub norm: Option<Norm<B>>,
     /// \[E, H\], if the tables are not as wide as the blocks.
     pub projection: Option<Linear<B>>,
 }
@@ -65,6 +71,25 @@ pub struct Encoder<B: Backend> {
     pub blocks: Vec<Block<B>>,
     /// The norm after the last block, if norms come before the layers.
     pub final_norm: Option<Norm<B>>,
+    /// The rows of relative positions by distance.
+    #[module(skip)]
+    pub relative_positions: Option<RelativePositions>,
+}
+
+/// What all blocks of a forward pass read besides their input.
+pub(crate) struct Surroundings<'a, B: Backend> {
+    pub config: &'a EncoderConfig,
+    pub pack: &'a Pack,
+    pub precision: Precision,
+    relative: Option<Relative<'a, B>>,
+}
+
+/// The rows of relative positions that a pass needs.
+struct Relative<'a, B: Backend> {
+    /// \[R, H\]
+    rows: Tensor<B, 2>,
+    identities: Rows,
+    positions: &'a RelativePositions,
 }
 
 /// The settings of one forward pass: its precision and its dropout.
@@ -89,18 +114,28 @@ pub struct BlockDropout {
     pub attention_output: Dropout,
     /// After the feed-forward part; before its last layer if it is gated.
     pub output: Dropout,
+    /// On the rows of relative positions, of which the block makes keys and queries.
+    pub relative: Dropout,
+}
+
+impl BlockDropout {
+    /// No dropout.
+    pub const OFF: Self = Self {
+        attention: Dropout::OFF,
+        attention_output: Dropout::OFF,
+        output: Dropout::OFF,
+        relative: Dropout::OFF,
+    };
 }
 
 impl Pass {
     /// Returns a pass in f32 without dropout.
     #[must_use]
     pub fn plain(depth: usize) -> Self {
-        let off =
-            BlockDropout { attention: Dropout::OFF, attention_output: Dropout::OFF, output: Dropout::OFF };
         Self {
             precision: Precision::F32,
             embeddings: Dropout::OFF,
-            blocks: vec![off; depth],
+            blocks: vec![BlockDropout::OFF; depth],
             head: Dropout::OFF,
         }
     }
@@ -112,18 +147,17 @@ impl<B: Kernels> Block<B> {
     pub(crate) fn forward(
         &self,
         x: Tensor<B, 2>,
-        config: &EncoderConfig,
-        pack: &Pack,
+        around: &Surroundings<'_, B>,
         drop: &BlockDropout,
-        precision: Precision,
         only: Option<&Picked>,
     ) -> Tensor<B, 2> {
+        let Surroundings { config, pack, precision, .. } = *around;
         let norms = config.architecture.norms;
         let normed = match (norms, &self.attention_norm) {
             (NormPlace::Before, Some(norm)) => norm.forward(x.clone(), config.norm_eps, pack.rows()),
             _ => x.clone(),
         };
-        let context = self.attend(normed, pack, drop.attention, precision);
+        let context = self.attend(normed, around, drop);
         let (context, x, rows) = match only {
             None => (context, x, pack.rows()),
             Some(only) => (B::k_gather(context, &only.rows), B::k_gather(x, &only.rows), &only.identities),
@@ -135,8 +169,21 @@ impl<B: Kernels> Block<B> {
     }
 
     /// Returns the context of attention, \[N, H\] -> \[N, H\].
-    fn attend(&self, x: Tensor<B, 2>, pack: &Pack, dropout: Dropout, precision: Precision) -> Tensor<B, 2> {
-        let layers = [&self.query, &self.key, &self.value];
+    fn attend(&self, x: Tensor<B, 2>, around: &Surroundings<'_, B>, drop: &BlockDropout) -> Tensor<B, 2> {
+        let Surroundings { pack, precision, .. } = *around;
+        let (layers, dropout) = ([&self.query, &self.key, &self.value], drop.attention);
+        if let Some(Relative { rows, identities, positions }) = &around.relative {
+            let qkv = layers.map(|part| part.forward(x.clone(), precision));
+            let rows = B::k_dropout(rows.clone(), drop.relative, identities);
+            let relative = [&self.key, &self.query].map(|part| part.forward(rows.clone(), precision));
+            return B::k_relative_attention(qkv, relative, self.form.heads, positions, pack, dropout);
+        }
+        let (heads, key_heads) = (around.config.heads, around.config.key_heads);
+        if key_heads < heads {
+            let [q, k, v] = layers.map(|part| part.forward(x.clone(), precision));
+            let [k, v] = [k, v].map(|part| B::k_repeat_heads(part, key_heads, heads));
+            return B::k_form_attention([q, k, v], &self.form, pack, dropout);
+        }
         match layers.map(Linear::weight_and_bias) {
             [Some(query), Some(key), Some(value)] => {
                 let layers = [query, key, value];
@@ -227,12 +274,22 @@ impl<B: Kernels> Embeddings<B> {
         let word = builder.source.rows(&path("word"), [config.vocabulary, e], vocabulary.rows())?;
         let table =
             |name: &str, has: bool, rows| has.then(|| builder.tensor(&path(name), [rows, e])).transpose();
-        let projected = e != config.hidden;
+        let (projected, relative) = (e != config.hidden, config.architecture.relative.as_ref());
         Ok(Self {
             word: builder.parameter(word, [vocabulary.rows().len(), e]),
             position: table("position", config.architecture.learned_positions, config.positions)?,
             token_type: table("token_type", config.token_types > 0, config.token_types)?,
-            norm: builder.norm(&path("norm"), config, e)?,
+            relative: relative
+                .map(|table| builder.tensor(&path("relative"), [2 * table.span(), config.hidden]))
+                .transpose()?,
+            relative_norm: RelativeTable::is_normed(relative)
+                .then(|| builder.norm(&path("relative_norm"), config, config.hidden))
+                .transpose()?,
+            norm: config
+                .architecture
+                .embedding_norm
+                .then(|| builder.norm(&path("norm"), config, e))
+                .transpose()?,
             projection: projected
                 .then(|| builder.linear(&path("projection"), [e, config.hidden], true))
                 .transpose()?,
@@ -295,6 +352,10 @@ impl<B: Kernels> Encoder<B> {
             final_norm: final_norm
                 .then(|| b.norm("encoder.final_norm", config, config.hidden))
                 .transpose()?,
+            relative_positions: config
+                .architecture
+                .relative
+                .map(|table| RelativePositions::new(table.buckets, table.farthest, config.positions)),
         })
     }
 
@@ -336,7 +397,10 @@ impl<B: Kernels> Encoder<B> {
             x = B::k_add_row(x, token_type.val().narrow(0, 0, 1));
         }
         let rows = input.pack.rows();
-        let x = tables.norm.forward(x, config.norm_eps, rows);
+        let x = match &tables.norm {
+            None => x,
+            Some(norm) => norm.forward(x, config.norm_eps, rows),
+        };
         let x = B::k_dropout(x, pass.embeddings, rows);
         match &tables.projection {
             None => x,
@@ -357,7 +421,41 @@ impl<B: Kernels> Encoder<B> {
         pack: &Pack,
         pass: &Pass,
     ) -> Tensor<B, 2> {
+        let around = self.surroundings(config, pack, pass);
+        self.forward_blocks_within(x, blocks, &around, pass)
+    }
+
+    /// [`Self::forward_blocks`], with what all blocks read.
+    pub(crate) fn forward_blocks_within(
+        &self,
+        x: Tensor<B, 2>,
+        blocks: Range<usize>,
+        around: &Surroundings<'_, B>,
+        pass: &Pass,
+    ) -> Tensor<B, 2> {
         let steps = self.blocks[blocks.clone()].iter().zip(&pass.blocks[blocks]);
-        steps.fold(x, |x, (block, drop)| block.forward(x, config, pack, drop, pass.precision, None))
+        steps.fold(x, |x, (block, drop)| block.forward(x, around, drop, None))
+    }
+
+    /// Returns what all blocks of a pass read: among it, the rows of relative positions that its longest sentence has.
+    pub(crate) fn surroundings<'a>(
+        &'a self,
+        config: &'a EncoderConfig,
+        pack: &'a Pack,
+        pass: &Pass,
+    ) -> Surroundings<'a, B> {
+        let tables = &self.embeddings;
+        let relative = tables.relative.as_ref().zip(self.relative_positions.as_ref());
+        let relative = relative.map(|(table, positions)| {
+            let numbers: Vec<u32> = positions.rows(pack.longest()).map(|row| row as u32).collect();
+            let identities = Rows::new(numbers.iter().map(|&row| u64::from(row)).collect());
+            let rows = B::k_gather(table.val(), &numbers.into());
+            let rows = match &tables.relative_norm {
+                None => rows,
+                Some(norm) => norm.forward(rows, config.norm_eps, &identities),
+            };
+            Relative { rows, identities, positions }
+        });
+        Surroundings { config, pack, precision: pass.precision, relative }
     }
 }

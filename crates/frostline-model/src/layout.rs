@@ -1,6 +1,6 @@
 //! Paths and shapes of all parameters of a model, in this crate's layout.
 
-use crate::{EncoderConfig, Extras, HeadKind, HeadShape, Matrix};
+use crate::{EncoderConfig, Extras, HeadKind, HeadShape, Matrix, RelativeTable};
 
 impl EncoderConfig {
     /// Path and shape of every parameter of the encoder with these heads, in this crate's layout.
@@ -16,13 +16,21 @@ impl EncoderConfig {
         if self.token_types > 0 {
             add("encoder.embeddings.token_type".into(), &[self.token_types, self.embedding]);
         }
+        if let Some(table) = &architecture.relative {
+            add("encoder.embeddings.relative".into(), &[2 * table.span(), h]);
+        }
         let mut norm = |path: String, width: usize| {
             add(format!("{path}.gamma"), &[width]);
             if architecture.norm_bias {
                 add(format!("{path}.beta"), &[width]);
             }
         };
-        norm("encoder.embeddings.norm".into(), self.embedding);
+        if architecture.embedding_norm {
+            norm("encoder.embeddings.norm".into(), self.embedding);
+        }
+        if RelativeTable::is_normed(architecture.relative.as_ref()) {
+            norm("encoder.embeddings.relative_norm".into(), h);
+        }
         for block in 0..self.depth {
             if architecture.has_attention_norm(block) {
                 norm(format!("encoder.blocks.{block}.attention_norm"), h);
@@ -85,7 +93,8 @@ impl Matrix {
     #[must_use]
     pub const fn sides(self, config: &EncoderConfig) -> [usize; 2] {
         match self {
-            Self::Query | Self::Key | Self::Value | Self::AttentionOutput => [config.hidden, config.hidden],
+            Self::Query | Self::AttentionOutput => [config.hidden, config.hidden],
+            Self::Key | Self::Value => [config.hidden, config.hidden / config.heads * config.key_heads],
             Self::Intermediate | Self::Gate => [config.hidden, config.intermediate],
             Self::Output => [config.intermediate, config.hidden],
         }

@@ -28,7 +28,7 @@ mod random;
 mod vocabulary;
 
 pub use adapter::Adapter;
-pub use architecture::{Architecture, LayerKind, NormPlace, RotaryBases, WordHead};
+pub use architecture::{Architecture, LayerKind, NormPlace, RelativeTable, RotaryBases, WordHead};
 pub use checkpoint::Checkpoint;
 pub use config::EncoderConfig;
 pub use encoder::{Block, BlockDropout, Embeddings, Encoder, Pass};

@@ -18,13 +18,16 @@ pub struct Linear<B: Backend> {
     pub lora: Option<Lora<B>>,
 }
 
-/// A LayerNorm.
+/// A LayerNorm or an RMSNorm.
 #[derive(Module, Debug)]
 pub struct Norm<B: Backend> {
     /// \[H\]
     pub gamma: Param<Tensor<B, 1>>,
     /// \[H\], if the norm adds a bias.
     pub beta: Option<Param<Tensor<B, 1>>>,
+    /// Whether the mean of a row is subtracted (LayerNorm) or not (RMSNorm).
+    #[module(skip)]
+    pub centred: bool,
 }
 
 /// Low-rank matrices of a linear layer.
@@ -73,7 +76,7 @@ impl<B: Backend> Builder<'_, B> {
         let gamma = self.tensor(&format!("{path}.gamma"), [width])?;
         let has_bias = config.architecture.norm_bias;
         let beta = has_bias.then(|| self.tensor(&format!("{path}.beta"), [width])).transpose()?;
-        Ok(Norm { gamma, beta })
+        Ok(Norm { gamma, beta, centred: config.architecture.centred_norms })
     }
 
     /// Returns the low-rank matrices of a block's linear layer, if it has them.
@@ -173,7 +176,10 @@ impl<B: Kernels> Norm<B> {
     /// \[N, H\] -> \[N, H\]
     #[must_use]
     pub fn forward(&self, x: Tensor<B, 2>, eps: f64, rows: &Rows) -> Tensor<B, 2> {
-        B::k_drop_add_norm(x, None, self.parts(), eps, Dropout::OFF, rows)
+        match self.centred {
+            true => B::k_drop_add_norm(x, None, self.parts(), eps, Dropout::OFF, rows),
+            false => B::k_rms_norm(x, self.gamma.val(), eps, rows),
+        }
     }
 }
 

@@ -34,7 +34,8 @@ pub fn stored_name(family: Family, path: &str) -> StoredName {
     let unknown = || -> ! { panic!("`{path}` is not a parameter of this crate") };
     let table = family.table();
     // Tables of embeddings are parameters by themselves.
-    let is_table = ["word", "position", "token_type"].map(|name| format!("encoder.embeddings.{name}"));
+    let is_table =
+        ["word", "position", "token_type", "relative"].map(|name| format!("encoder.embeddings.{name}"));
     let (stem, kind) = match is_table.iter().any(|table| table == path) {
         true => (path, "weight"),
         false => path.rsplit_once('.').unwrap_or_else(|| unknown()),

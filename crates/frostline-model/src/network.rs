@@ -85,9 +85,9 @@ impl<B: Kernels> Network<B> {
             // The last block is needed only at the label rows.
             Some((last, _)) => {
                 let top = encoder.blocks.len() - 1;
-                let x = encoder.forward_blocks(config, x, first..top, &input.pack, pass);
-                let drop = &pass.blocks[top];
-                let x = last.forward(x, config, &input.pack, drop, pass.precision, Some(&input.labels));
+                let around = encoder.surroundings(config, &input.pack, pass);
+                let x = encoder.forward_blocks_within(x, first..top, &around, pass);
+                let x = last.forward(x, &around, &pass.blocks[top], Some(&input.labels));
                 encoder.finish(config, x, &input.labels.identities)
             }
         }
@@ -112,9 +112,10 @@ impl<B: Kernels> Network<B> {
     ) -> Vec<Tensor<B, 2>> {
         assert_eq!(first, 0, "every block's output is needed, but the input is that of block {first}");
         let mut layers = vec![B::k_gather(x.clone(), &input.labels.rows)];
+        let around = self.encoder.surroundings(config, &input.pack, pass);
         let mut x = x;
         for block in 0..self.encoder.blocks.len() {
-            x = self.encoder.forward_blocks(config, x, block..block + 1, &input.pack, pass);
+            x = self.encoder.forward_blocks_within(x, block..block + 1, &around, pass);
             layers.push(B::k_gather(x.clone(), &input.labels.rows));
         }
         let last = layers.pop().expect("an encoder has blocks");

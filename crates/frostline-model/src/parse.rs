@@ -66,6 +66,7 @@ impl EncoderConfig {
             ("width of the embeddings", self.embedding, MOST_WIDTH),
             ("number of blocks", self.depth, MOST_BLOCKS),
             ("number of attention heads", self.heads, MOST_WIDTH),
+            ("number of heads of keys", self.key_heads, MOST_WIDTH),
             ("intermediate width", self.intermediate, MOST_INTERMEDIATE),
             ("vocabulary", self.vocabulary, MOST_ROWS),
             ("number of positions", self.positions, MOST_ROWS),
@@ -83,7 +84,14 @@ impl EncoderConfig {
                 self.hidden, self.heads
             ));
         }
+        if !self.heads.is_multiple_of(self.key_heads) {
+            return Err(format!(
+                "the number of attention heads {} is not a multiple of the number of heads of keys, {}",
+                self.heads, self.key_heads
+            ));
+        }
         self.check_rotations()?;
+        self.check_relative_positions()?;
         match self.count_parameters() {
             Some(0..=MOST_PARAMETERS) => Ok(()),
             _ => Err(format!("its sizes make more than {MOST_PARAMETERS} parameters")),
@@ -118,6 +126,25 @@ impl EncoderConfig {
         })
     }
 
+    /// Checks that distances can be put into buckets, if the encoder has a table of relative positions.
+    fn check_relative_positions(&self) -> Result<(), String> {
+        let Some(table) = &self.architecture.relative else { return Ok(()) };
+        if table.span() > MOST_ROWS {
+            return Err(format!(
+                "the number of relative positions is {}, expected at most {MOST_ROWS}",
+                table.span()
+            ));
+        }
+        match table.buckets {
+            Some(buckets) if buckets < 4 || table.farthest < buckets / 2 + 2 => Err(format!(
+                "position_buckets is {buckets} and the largest relative position is {}; expected 4 buckets or more, and a \
+                 position above half of them",
+                table.farthest
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the number of parameters of the encoder without extras; `None` if it is above 2⁶⁴.
     fn count_parameters(&self) -> Option<u64> {
         let architecture = &self.architecture;
@@ -127,16 +154,27 @@ impl EncoderConfig {
         let rows = (self.vocabulary as u64).checked_add(positions)?.checked_add(self.token_types as u64)?;
         let norm = |width: u64| width + biased(architecture.norm_bias, width);
         let layers = 2 + u64::from(architecture.gated);
-        let squares =
-            h.checked_mul(h)?.checked_mul(4)?.checked_add(h.checked_mul(inner)?.checked_mul(layers)?)?;
+        let keys = (self.hidden / self.heads * self.key_heads) as u64;
+        let of_attention = h.checked_add(keys)?.checked_mul(2)?.checked_mul(h)?;
+        let squares = of_attention.checked_add(h.checked_mul(inner)?.checked_mul(layers)?)?;
         let inner_biases = biased(architecture.inner_bias, (layers - 1).checked_mul(inner)?);
-        let biases = biased(architecture.attention_bias, 4 * h) + biased(architecture.output_bias, h);
+        let biases =
+            biased(architecture.attention_bias, 2 * (h + keys)) + biased(architecture.output_bias, h);
         let biases = inner_biases.checked_add(biases)?;
         let block = squares.checked_add(biases)?.checked_add(2 * norm(h))?;
         let projection = if e == h { 0 } else { e.checked_mul(h)?.checked_add(h)? };
-        let outside = norm(e) + if architecture.has_final_norm() { norm(h) } else { 0 };
+        let outside = if architecture.embedding_norm { norm(e) } else { 0 };
+        let outside = outside + if architecture.has_final_norm() { norm(h) } else { 0 };
+        let relative = match &architecture.relative {
+            None => 0,
+            Some(table) => {
+                let normed = if table.has_norm { norm(h) } else { 0 };
+                (table.span() as u64).checked_mul(2)?.checked_mul(h)?.checked_add(normed)?
+            }
+        };
         let missing = if architecture.first_norm { 0 } else { norm(h) };
         let table = rows.checked_mul(e)?.checked_add(projection)?.checked_add(outside)?;
+        let table = table.checked_add(relative)?;
         block.checked_mul(self.depth as u64)?.checked_add(table)?.checked_sub(missing)
     }
 }

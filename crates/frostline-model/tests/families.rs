@@ -56,7 +56,12 @@ fn unsupported_configs_are_errors_with_the_reason() {
         (r#""model_type": "roberta", "vocab_size": 0"#, "the vocabulary is 0"),
         (r#""model_type": "roberta", "hidden_dropout_prob": 1.5"#, "the dropout is 1.5, expected a rate"),
         (r#""model_type": "roberta", "attention_probs_dropout_prob": -0.1"#, "the attention dropout is -0.1"),
-        (r#""model_type": "deberta""#, "the nearest is `bert`: compared with it, this config lacks"),
+        (r#""model_type": "mpnet""#, "the nearest is `bert`: compared with it, this config lacks"),
+        (
+            r#""model_type": "deberta-v2", "relative_attention": true, "pos_att_type": "p2c|c2p", "share_att_key": true,
+            "position_buckets": 2"#,
+            "expected 4 buckets or more",
+        ),
         (r#""model_type": "electra", "embedding_size": 0"#, "the width of the embeddings is 0"),
     ] {
         let message = roberta(more).unwrap_err().to_string();

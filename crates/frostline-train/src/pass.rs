@@ -6,6 +6,9 @@ use frostline_model::{BlockDropout, EncoderConfig, Pass};
 use frostline_random::Stream;
 use frostline_record::Settings;
 
+/// The number of the first block's site on relative positions; smaller numbers belong to sites of every encoder.
+const RELATIVE_SITES: u64 = 1 << 32;
+
 /// A training step's pass: every dropout site, in the encoder and before the classifier.
 pub(crate) fn training(
     step: Stream,
@@ -33,6 +36,7 @@ pub(crate) fn encoder_dropout(step: Stream, encoder: &EncoderConfig, acts: &dyn 
             attention: inside(group, first, encoder.attention_dropout),
             attention_output: inside(group, first + 1, encoder.attention_output_dropout),
             output: inside(group, first + 2, encoder.dropout),
+            relative: inside(group, RELATIVE_SITES + block as u64, encoder.dropout),
         }
     };
     Pass {

@@ -124,7 +124,11 @@ fn build<B: Kernels>(
             bias: Some(vector("mlm.transform.bias", e)?),
             lora: None,
         },
-        norm: Norm { gamma: vector("mlm.norm.gamma", e)?, beta: Some(vector("mlm.norm.beta", e)?) },
+        norm: Norm {
+            gamma: vector("mlm.norm.gamma", e)?,
+            beta: Some(vector("mlm.norm.beta", e)?),
+            centred: true,
+        },
         bias: vector("mlm.bias", encoder.vocabulary)?,
     })
 }

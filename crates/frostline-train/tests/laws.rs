@@ -12,8 +12,8 @@ use frostline_record::{ScheduleKind, Select, SelectBy, Settings, Switch};
 use frostline_train::{Dataset, Finished, Prefix, Split, TaggedSentence, Unit, View};
 
 use common::{
-    B, TAGS, as_they_are, bert, distilbert, draw, electra, exported, model, modernbert, prefix_rows, roberta,
-    run, run_cached, setting, settings,
+    B, TAGS, as_they_are, bert, deberta, distilbert, draw, electra, eurobert, exported, model, modernbert,
+    prefix_rows, roberta, run, run_cached, setting, settings,
 };
 
 #[test]
@@ -30,7 +30,7 @@ fn frozen_parameters_keep_every_bit_and_others_move() {
         "first-2+embeddings",
         "none+embeddings",
     ];
-    for encoder in [distilbert(), bert(), roberta(), electra(), modernbert()] {
+    for encoder in [distilbert(), bert(), roberta(), electra(), modernbert(), deberta(), eurobert()] {
         let setting = setting(encoder, true);
         for name in policies {
             let policy = ResolvedPolicy::parse(name, 3).unwrap();
@@ -72,7 +72,7 @@ fn frozen_parameters_keep_every_bit_and_others_move() {
 
 #[test]
 fn runs_repeat_bit_for_bit_on_any_number_of_threads() {
-    for encoder in [bert(), modernbert()] {
+    for encoder in [bert(), modernbert(), deberta(), eurobert()] {
         runs_repeat(encoder);
     }
 }
@@ -96,7 +96,7 @@ fn runs_repeat(encoder: EncoderConfig) {
 
 #[test]
 fn the_compact_vocabulary_changes_nothing() {
-    for encoder in [distilbert(), electra(), modernbert()] {
+    for encoder in [distilbert(), electra(), modernbert(), deberta(), eurobert()] {
         compact_and_full_agree(&encoder);
     }
 }
@@ -112,7 +112,7 @@ fn compact_and_full_agree(encoder: &EncoderConfig) {
         let (ours, theirs) = (run(&compact, policy, &long).unwrap(), run(&full, policy, &long).unwrap());
         assert_eq!(ours.steps, 200);
         for ((name, a), (_, b)) in exported(&compact, &ours).iter().zip(&exported(&full, &theirs)) {
-            if !name.ends_with("word_embeddings.weight") && !name.ends_with("tok_embeddings.weight") {
+            if !name.ends_with("_embeddings.weight") && !name.ends_with("embed_tokens.weight") {
                 assert!(a == b, "{policy} {name} has other bits");
             }
             // Rows that do not occur decay in one step at the end where the table is compact.
@@ -204,7 +204,7 @@ fn dropout_in_frozen_blocks_is_a_setting_of_its_own() {
 /// Reading a constant prefix instead of computing it in every step changes no bit.
 #[test]
 fn a_cached_prefix_changes_nothing() {
-    for encoder in [distilbert(), bert(), roberta(), electra(), modernbert()] {
+    for encoder in [distilbert(), bert(), roberta(), electra(), modernbert(), deberta(), eurobert()] {
         let setting = setting(encoder, true);
         for (name, blocks) in [("first-2+embeddings", 2), ("none+embeddings", 0), ("head-only", 3)] {
             for precision in [Precision::F32, Precision::Bf16] {

@@ -11,8 +11,8 @@ use frostline_model::{
 use frostline_train::{Finished, Run, RunEvent, Settings, evaluate, features, train};
 
 use common::{
-    B, Setting, as_they_are, bert, distilbert, draw, electra, model, modernbert, of, roberta, setting,
-    settings, with_extras,
+    B, Setting, as_they_are, bert, deberta, distilbert, draw, electra, eurobert, model, modernbert, of,
+    roberta, setting, settings, with_extras,
 };
 
 /// A run under a policy with what it adds: the model before, and what came of it.
@@ -30,7 +30,7 @@ fn learn(encoder: EncoderConfig, policy: &str, settings: &Settings) -> (Setting,
 
 #[test]
 fn exactly_what_a_way_names_moves_and_holds_state() {
-    for encoder in [distilbert(), bert(), roberta(), electra(), modernbert()] {
+    for encoder in [distilbert(), bert(), roberta(), electra(), modernbert(), deberta(), eurobert()] {
         for name in [
             "none+lora",
             "first-1+lora",
@@ -107,7 +107,7 @@ fn a_mix_starts_as_the_mean_of_all_outputs() {
 /// A merged model without extras computes what the model with matrices does.
 #[test]
 fn merging_changes_nothing_that_is_computed() {
-    for encoder in [bert(), modernbert()] {
+    for encoder in [bert(), modernbert(), deberta(), eurobert()] {
         merged_computes_the_same(&encoder);
     }
 }

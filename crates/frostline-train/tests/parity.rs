@@ -19,7 +19,7 @@ type B = Autodiff<Flex>;
 
 const STEPS: u32 = 50;
 /// Without ReLU: its slope jumps at 0, where rounding alone can lead a run elsewhere.
-const MODELS: [&str; 11] = [
+const MODELS: [&str; 14] = [
     "distilbert",
     "bert",
     "roberta",
@@ -29,6 +29,9 @@ const MODELS: [&str; 11] = [
     "modernbert",
     "nomic_bert",
     "gte",
+    "deberta-v2",
+    "eurobert",
+    "xlm-roberta-xl",
     "bert-gelu_new",
     "roberta-silu",
 ];

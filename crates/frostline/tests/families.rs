@@ -20,7 +20,7 @@ use serde_json::Value;
 use common::last_word;
 
 /// Each family's reference model and its longest sentence.
-const FAMILIES: [(&str, usize); 7] = [
+const FAMILIES: [(&str, usize); 10] = [
     ("distilbert", 48),
     ("bert", 48),
     ("roberta", 64),
@@ -28,6 +28,9 @@ const FAMILIES: [(&str, usize); 7] = [
     ("camembert", 64),
     ("electra", 48),
     ("modernbert", 200),
+    ("deberta-v2", 200),
+    ("eurobert", 200),
+    ("xlm-roberta-xl", 64),
 ];
 
 fn references_folder() -> PathBuf {

@@ -9,7 +9,7 @@ use burn::prelude::*;
 use burn::tensor::backend::AutodiffBackend;
 
 use super::adamw::StepConstants;
-use super::form_gradients::{AddOp, GatedOp, GatedState};
+use super::form_gradients::{AddOp, GatedOp, GatedState, RelativeOp, RelativeState};
 use super::gradients::{
     AddRowOp, AttentionOp, AttentionState, DropoutOp, GatherOp, GeluOp, LinearOp, LinearState, LossOp,
     NormOp, NormState, ScaledOp, ScaledState, SelfAttentionOp, SelfAttentionState, SharesOp, TanhOp,
@@ -17,12 +17,13 @@ use super::gradients::{
 use super::lazy::Table;
 use super::tensors::{Tracked, contiguous, data, flex, shape2, whole, wrap};
 use super::{
-    activation, adamw, form, gather, gelu, linear, loss, mix, norm, product, residual, rotary, squares,
-    weights,
+    activation, adamw, form, gather, gelu, linear, loss, mix, norm, product, relative, residual, rotary,
+    squares, weights,
 };
 use crate::options::clipping;
 use crate::{
-    Activation, AttentionForm, Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, Rows, Update, Updated,
+    Activation, AttentionForm, Dropout, Index, Kernels, MakeLazyTable, Pack, Precision, RelativePositions,
+    Rows, Update, Updated,
 };
 
 fn raw<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
@@ -127,7 +128,16 @@ impl Kernels for Flex {
         let shape = x.dims();
         let (x, residual, gamma, beta) = (raw(x), residual.map(raw), raw(gamma), raw(beta));
         let residual = residual.as_ref().map(data);
-        let out = norm::forward(data(&x), residual, data(&gamma), data(&beta), eps as f32, dropout, rows);
+        let affine = [data(&gamma), data(&beta)];
+        let out = norm::forward(data(&x), residual, affine, (eps as f32, true), dropout, rows);
+        wrap(flex(out.0, shape))
+    }
+
+    fn k_rms_norm(x: Tensor<Self, 2>, gamma: Tensor<Self, 1>, eps: f64, rows: &Rows) -> Tensor<Self, 2> {
+        let shape = x.dims();
+        let (x, gamma, none) = (raw(x), raw(gamma), vec![0f32; shape[1]]);
+        let affine = [data(&gamma), &none];
+        let out = norm::forward(data(&x), None, affine, (eps as f32, false), Dropout::OFF, rows);
         wrap(flex(out.0, shape))
     }
 
@@ -201,6 +211,20 @@ impl Kernels for Flex {
         rotate_first_two(&mut qkv, h, form, pack);
         let (context, _) = form::forward(qkv.each_ref().map(Vec::as_slice), h, form, pack, dropout);
         wrap(flex(context, [n, h]))
+    }
+
+    fn k_relative_attention(
+        qkv: [Tensor<Self, 2>; 3],
+        relative: [Tensor<Self, 2>; 2],
+        heads: usize,
+        positions: &RelativePositions,
+        pack: &Pack,
+        dropout: Dropout,
+    ) -> Tensor<Self, 2> {
+        let [n, h] = qkv[0].dims();
+        let (qkv, relative) = (qkv.map(raw), relative.map(raw));
+        let (qkv, relative) = (qkv.each_ref().map(data), relative.each_ref().map(data));
+        wrap(flex(relative::forward(qkv, relative, [h, heads], positions, pack, dropout).0, [n, h]))
     }
 
     fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
@@ -328,13 +352,25 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         let (out, saved) = norm::forward(
             data(&x.primitive),
             with_residual.then(|| data(&residual.primitive)),
-            data(&gamma.primitive),
-            data(&beta.primitive),
-            eps as f32,
+            [data(&gamma.primitive), data(&beta.primitive)],
+            (eps as f32, true),
             dropout,
             rows,
         );
         let state = NormState { saved, gamma: gamma.primitive, dropout, rows: rows.clone() };
+        finish!(NormOp, C, [x.node, residual.node, gamma.node, beta.node], state, flex(out, shape))
+    }
+
+    fn k_rms_norm(x: Tensor<Self, 2>, gamma: Tensor<Self, 1>, eps: f64, rows: &Rows) -> Tensor<Self, 2> {
+        let shape = x.dims();
+        // Untracked leaves replace what this norm lacks.
+        let none = || tracked(Tensor::<Self, 1>::zeros([shape[1]], &x.device()));
+        let (residual, beta) = (none(), none());
+        let (x, gamma) = (tracked(x), tracked(gamma));
+        let affine = [data(&gamma.primitive), data(&beta.primitive)];
+        let (out, saved) =
+            norm::forward(data(&x.primitive), None, affine, (eps as f32, false), Dropout::OFF, rows);
+        let state = NormState { saved, gamma: gamma.primitive, dropout: Dropout::OFF, rows: rows.clone() };
         finish!(NormOp, C, [x.node, residual.node, gamma.node, beta.node], state, flex(out, shape))
     }
 
@@ -441,6 +477,32 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
             state,
             out
         )
+    }
+
+    fn k_relative_attention(
+        qkv: [Tensor<Self, 2>; 3],
+        relative: [Tensor<Self, 2>; 2],
+        heads: usize,
+        positions: &RelativePositions,
+        pack: &Pack,
+        dropout: Dropout,
+    ) -> Tensor<Self, 2> {
+        let [n, h] = qkv[0].dims();
+        let ([q, k, v], [keys, queries]) = (qkv.map(tracked), relative.map(tracked));
+        let qkv = [q.primitive, k.primitive, v.primitive];
+        let relative = [keys.primitive, queries.primitive];
+        let (out, saved) = relative::forward(
+            qkv.each_ref().map(data),
+            relative.each_ref().map(data),
+            [h, heads],
+            positions,
+            pack,
+            dropout,
+        );
+        let (positions, pack) = (positions.clone(), pack.clone());
+        let state = RelativeState { qkv, relative, saved, heads, positions, pack, dropout };
+        let out = flex(out, [n, h]);
+        finish!(RelativeOp, C, [q.node, k.node, v.node, keys.node, queries.node], state, out)
     }
 
     fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {

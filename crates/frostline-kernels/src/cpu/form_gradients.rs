@@ -1,4 +1,5 @@
-//! Backward passes of the operations that encoders of other forms need: activations, gated products, and residuals without a norm.
+//! Backward passes of the operations that encoders of other forms need: activations, gated products, residuals without a norm,
+//! and disentangled attention.
 
 use burn::backend::Flex;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
@@ -9,8 +10,8 @@ use burn::backend::flex::FlexTensor;
 use super::gradients::{gradient, parents};
 use super::tensors::{data, flex, shape2};
 use super::weights::register;
-use super::{activation, norm};
-use crate::{Activation, Dropout, Rows};
+use super::{activation, attention, norm, relative};
+use crate::{Activation, Dropout, Pack, RelativePositions, Rows};
 
 #[derive(Debug)]
 pub(super) struct GatedOp;
@@ -53,6 +54,44 @@ impl Backward<Flex, 2> for AddOp {
         }
         if let Some(parent) = residual {
             register(gradients, &parent, gradient);
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct RelativeOp;
+#[derive(Clone, Debug)]
+pub(super) struct RelativeState {
+    pub qkv: [FlexTensor; 3],
+    /// Keys and queries of relative positions.
+    pub relative: [FlexTensor; 2],
+    pub saved: attention::SavedAttention,
+    pub heads: usize,
+    pub positions: RelativePositions,
+    pub pack: Pack,
+    pub dropout: Dropout,
+}
+impl Backward<Flex, 5> for RelativeOp {
+    type State = RelativeState;
+    fn backward(self, ops: Ops<Self::State, 5>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = gradient(&ops, gradients);
+        let h = shape2(&gradient)[1];
+        let RelativeState { qkv, relative, saved, heads, positions, pack, dropout } = &ops.state;
+        let found = relative::backward(
+            data(&gradient),
+            qkv.each_ref().map(data),
+            relative.each_ref().map(data),
+            [h, *heads],
+            positions,
+            pack,
+            *dropout,
+            saved,
+        );
+        for (parent, found) in parents!(ops).into_iter().zip(found.qkv.into_iter().chain(found.relative)) {
+            if let Some(parent) = parent {
+                let rows = found.len() / h;
+                register(gradients, &parent, flex(found, [rows, h]));
+            }
         }
     }
 }

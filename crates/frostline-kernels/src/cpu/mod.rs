@@ -22,6 +22,7 @@ mod norm;
 mod overlap;
 mod prefetch;
 mod product;
+mod relative;
 mod residual;
 mod rotary;
 mod square;

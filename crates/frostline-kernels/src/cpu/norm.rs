@@ -1,4 +1,4 @@
-//! `LayerNorm(dropout(x) + residual)` in one forward pass and one backward pass.
+//! `LayerNorm(dropout(x) + residual)` in one forward pass and one backward pass, and RMSNorm, which subtracts no mean.
 
 use std::mem::MaybeUninit;
 
@@ -21,6 +21,8 @@ pub struct SavedNorm {
     normal: Vec<f32>,
     /// One over each row's standard deviation, \[N\].
     inverse: Vec<f32>,
+    /// Whether each row's mean was subtracted.
+    centred: bool,
 }
 
 /// Gradients of `dropout(x) + residual`, of gamma and of beta; those that are not needed are empty.
@@ -34,13 +36,12 @@ fn tasks_per_split(h: usize) -> usize {
     (PARALLEL_FROM / (ROWS * h)).max(1)
 }
 
-/// The output \[N, H\], and what the backward pass needs.
+/// The output \[N, H\], and what the backward pass needs. If it is not centred, no mean is subtracted: RMSNorm.
 pub fn forward(
     x: &[f32],
     residual: Option<&[f32]>,
-    gamma: &[f32],
-    beta: &[f32],
-    eps: f32,
+    [gamma, beta]: [&[f32]; 2],
+    (eps, centred): (f32, bool),
     dropout: Dropout,
     rows: &Rows,
 ) -> (Vec<f32>, SavedNorm) {
@@ -61,16 +62,18 @@ pub fn forward(
             let (y, normal, inverse) = unsafe { (y.room(), normal.room(), inverse.room()) };
             let range = task * ROWS * h..task * ROWS * h + y.len();
             let residual = residual.map(|residual| &residual[range.clone()]);
-            forward_rows(&x[range], residual, gamma, beta, eps, dropout, identities, y, normal, inverse);
+            forward_rows(
+                &x[range], residual, gamma, beta, eps, centred, dropout, identities, y, normal, inverse,
+            );
         });
-    (y.finish(), SavedNorm { normal: normal.finish(), inverse: inverse.finish() })
+    (y.finish(), SavedNorm { normal: normal.finish(), inverse: inverse.finish(), centred })
 }
 
 dispatched! {
     /// Forward over a few rows; all of `y`, `normal` and `inverse` is written.
     pub fn forward_rows(
         simd, x: &[f32], residual: Option<&[f32]>, gamma: &[f32], beta: &[f32], eps: f32,
-        dropout: Dropout, identities: &[u64],
+        centred: bool, dropout: Dropout, identities: &[u64],
         y: &mut [MaybeUninit<f32>], normal: &mut [MaybeUninit<f32>], inverse: &mut [MaybeUninit<f32>],
     ) {
         let h = gamma.len();
@@ -94,7 +97,7 @@ dispatched! {
                     *normal += residual;
                 }
             }
-            let mean = sum(simd, [normal], |[x]| x) / h as f32;
+            let mean = if centred { sum(simd, [normal], |[x]| x) / h as f32 } else { 0.0 };
             let variance = sum(simd, [normal], |[x]| (x - mean) * (x - mean)) / h as f32;
             let scale = 1.0 / (variance + eps).sqrt();
             inverse[row].write(scale);
@@ -128,7 +131,7 @@ pub fn backward(
             .with_min_len(tasks_per_split(h))
             .for_each(|(((sum, gradient), normal), inverse)| {
                 // SAFETY: it has as many rows as the gradient, and all are written.
-                backward_rows(gradient, gamma, normal, inverse, unsafe { sum.room() });
+                backward_rows(gradient, gamma, normal, inverse, saved.centred, unsafe { sum.room() });
             });
         out.sum = sum.finish();
     }
@@ -157,13 +160,17 @@ pub fn backward(
 dispatched! {
     /// The gradient of the normalised sum over a few rows, all of which are written.
     pub fn backward_rows(
-        simd, gradient: &[f32], gamma: &[f32], normal: &[f32], inverse: &[f32], out: &mut [MaybeUninit<f32>],
+        simd, gradient: &[f32], gamma: &[f32], normal: &[f32], inverse: &[f32], centred: bool,
+        out: &mut [MaybeUninit<f32>],
     ) {
         let h = gamma.len();
         for (row, &scale) in inverse.iter().enumerate() {
             let at = row * h..(row + 1) * h;
             let (gradient, normal, out) = (&gradient[at.clone()][..h], &normal[at.clone()][..h], &mut out[at][..h]);
-            let mean = sum(simd, [gradient, gamma], |[gradient, gamma]| gradient * gamma) / h as f32;
+            let mean = match centred {
+                true => sum(simd, [gradient, gamma], |[gradient, gamma]| gradient * gamma) / h as f32,
+                false => 0.0,
+            };
             let slope = sum(simd, [gradient, gamma, normal], |[gradient, gamma, normal]| gradient * gamma * normal) / h as f32;
             for i in 0..h {
                 out[i].write(scale * (gradient[i] * gamma[i] - mean - normal[i] * slope));

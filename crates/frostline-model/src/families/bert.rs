@@ -102,7 +102,7 @@ pub(super) struct File {
     position_embedding_type: String,
     #[serde(default)]
     is_decoder: bool,
-    pad_token_id: Option<usize>,
+    pub pad_token_id: Option<usize>,
 }
 
 impl File {
@@ -129,6 +129,7 @@ impl File {
             hidden: self.hidden_size,
             depth: self.num_hidden_layers,
             heads: self.num_attention_heads,
+            key_heads: self.num_attention_heads,
             intermediate: self.intermediate_size,
             positions: self.max_position_embeddings,
             first_position,

@@ -73,6 +73,7 @@ pub(super) fn read(file: Value, _: &str) -> Result<EncoderConfig, String> {
         hidden: file.dim,
         depth: file.n_layers,
         heads: file.n_heads,
+        key_heads: file.n_heads,
         intermediate: file.hidden_dim,
         positions: file.max_position_embeddings,
         first_position: 0,

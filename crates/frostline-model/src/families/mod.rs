@@ -15,33 +15,42 @@ use crate::EncoderConfig;
 use crate::family::{Family, Table};
 
 mod bert;
+mod deberta;
 mod distilbert;
 mod electra;
+mod eurobert;
 mod modernbert;
 mod nearest;
 mod read;
 mod rotary;
+mod xlm_roberta_xl;
 
 use nearest::unknown_type;
 
 /// All families. Names in errors are listed in this order.
-static FAMILIES: [&Table; 7] = [
+static FAMILIES: [&Table; 10] = [
     &distilbert::TABLE,
     &bert::BERT,
     &bert::ROBERTA,
+    &xlm_roberta_xl::TABLE,
     &electra::TABLE,
+    &deberta::TABLE,
     &modernbert::TABLE,
+    &eurobert::TABLE,
     &rotary::NOMIC,
     &rotary::GTE,
 ];
 
 /// How the configs of each family are read, in the same order.
-static READERS: [Reader; 7] = [
+static READERS: [Reader; 10] = [
     distilbert::read,
     bert::read,
     bert::read,
+    xlm_roberta_xl::read,
     electra::read,
+    deberta::read,
     modernbert::read,
+    eurobert::read,
     rotary::read_nomic,
     rotary::read_gte,
 ];

@@ -180,8 +180,10 @@ pub(super) fn read(file: Value, model_type: &str) -> Result<EncoderConfig, Strin
         serde_json::from_value(file).map_err(|error| format!("not a {model_type} config: {error}"))?;
     let architecture = Architecture {
         learned_positions: false,
+        embedding_norm: true,
         norms: NormPlace::Before,
         first_norm: false,
+        centred_norms: true,
         norm_bias: file.norm_bias,
         attention_bias: file.attention_bias,
         inner_bias: file.mlp_bias,
@@ -189,6 +191,7 @@ pub(super) fn read(file: Value, model_type: &str) -> Result<EncoderConfig, Strin
         activation: activation(&file.hidden_activation)?,
         gated: true,
         rotary: Some(file.bases()?),
+        relative: None,
         window: file.local_attention / 2,
         layers: file.layers()?,
         word_head: WordHead::Transform {
@@ -203,6 +206,7 @@ pub(super) fn read(file: Value, model_type: &str) -> Result<EncoderConfig, Strin
         hidden: file.hidden_size,
         depth: file.num_hidden_layers,
         heads: file.num_attention_heads,
+        key_heads: file.num_attention_heads,
         intermediate: file.intermediate_size,
         positions: file.max_position_embeddings,
         first_position: 0,

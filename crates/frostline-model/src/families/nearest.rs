@@ -93,17 +93,17 @@ mod tests {
 
     #[test]
     fn an_unknown_type_is_compared_with_the_nearest_one() {
-        let deberta = json!({
-            "model_type": "deberta-v2", "vocab_size": 10, "hidden_size": 8, "num_hidden_layers": 2,
+        let mpnet = json!({
+            "model_type": "mpnet", "vocab_size": 10, "hidden_size": 8, "num_hidden_layers": 2,
             "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 32, "type_vocab_size": 0,
-            "layer_norm_eps": 1e-7, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
-            "hidden_act": "gelu", "relative_attention": true, "position_buckets": 256
+            "layer_norm_eps": 1e-5, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+            "hidden_act": "gelu", "relative_attention_num_buckets": 32
         });
         assert_eq!(
-            unknown_type("deberta-v2", &deberta),
-            "model_type is `deberta-v2`; the supported families are `distilbert`, `bert`, `roberta`, `xlm-roberta`, \
-             `camembert`, `electra`, `modernbert`, `nomic_bert` and `gte`; the nearest is `bert`: compared with it, this config also has \
-             `position_buckets`, `relative_attention` and lacks `position_embedding_type`"
+            unknown_type("mpnet", &mpnet),
+            "model_type is `mpnet`; the supported families are `distilbert`, `bert`, `roberta`, `xlm-roberta`, \
+             `camembert`, `xlm-roberta-xl`, `electra`, `deberta-v2`, `modernbert`, `eurobert`, `nomic_bert` and `gte`; the nearest \
+             is `bert`: compared with it, this config also has `relative_attention_num_buckets` and lacks `position_embedding_type`"
         );
         assert!(unknown_type("t5", &json!({"d_model": 8})).ends_with("and `gte`"));
     }

@@ -126,6 +126,7 @@ impl File {
             hidden: self.hidden_size,
             depth: self.num_hidden_layers,
             heads: self.num_attention_heads,
+            key_heads: self.num_attention_heads,
             intermediate: self.intermediate_size,
             positions: self.max_position_embeddings,
             first_position: 0,

@@ -11,7 +11,7 @@ use safetensors::SafeTensors;
 use serde::Deserialize;
 
 /// The committed taggers.
-pub const MODELS: [&str; 12] = [
+pub const MODELS: [&str; 15] = [
     "distilbert",
     "bert",
     "roberta",
@@ -21,6 +21,9 @@ pub const MODELS: [&str; 12] = [
     "modernbert",
     "nomic_bert",
     "gte",
+    "deberta-v2",
+    "eurobert",
+    "xlm-roberta-xl",
     "distilbert-relu",
     "bert-gelu_new",
     "roberta-silu",

@@ -10,11 +10,11 @@ are computed in double precision from the f32 weights, over padded batches with 
 `transformers` does it; they are exact values, so that the tests' tolerances are all ours.
 
     distilbert/, bert/, roberta/, xlm-roberta/, camembert/, electra/, modernbert/, nomic_bert/, gte/,
-    bert-gelu_new/, distilbert-relu/, roberta-silu/
+    deberta-v2/, eurobert/, xlm-roberta-xl/, bert-gelu_new/, distilbert-relu/, roberta-silu/
                             token classifiers with tokenizer, as `save_pretrained` leaves them
     sentences.json          the sentences: words, subword ids, speaking positions, labels
-    sentences-NAME.json     the same words in the subwords of models with another tokenizer; modernbert has one more
-                            sentence, longer than a block of queries
+    sentences-NAME.json     the same words in the subwords of models with another tokenizer; modernbert and deberta-v2
+                            have one more sentence, longer than a block of queries
     NAME.safetensors        logits over speaking positions; the gradient of every parameter
     NAME.json               the loss; losses of 50 training steps under every policy
     small-*/                models of one block in f16, in bf16, in shards without prefix
@@ -38,8 +38,10 @@ STEPS, PEAK, CHUNK = 50, 5e-3, 5
 DEPTH = 6
 SEEDS = {"distilbert": 10, "bert": 11, "roberta": 19, "xlm-roberta": 13, "camembert": 14, "electra": 15, "modernbert": 16}
 # Steps at the usual rate amplify rounding in an encoder without norms after its residuals.
-PEAKS = {"modernbert": 1e-3, "nomic_bert": 1e-3, "gte": 1e-3}
-SEEDS |= {"nomic_bert": 30, "gte": 27}
+PEAKS = {"modernbert": 1e-3, "nomic_bert": 1e-3, "gte": 1e-3, "deberta-v2": 1e-3, "eurobert": 1e-3, "xlm-roberta-xl": 1e-3}
+# The norm after the last block, which freezes with it.
+FINAL_NORMS = {"modernbert": "final_norm", "eurobert": "model.norm.", "xlm-roberta-xl": "encoder.LayerNorm."}
+SEEDS |= {"nomic_bert": 30, "gte": 27, "deberta-v2": 32, "eurobert": 33, "xlm-roberta-xl": 34}
 SEEDS |= {"distilbert-relu": 17, "bert-gelu_new": 21, "roberta-silu": 20}
 POLICIES = {
     "none": ((), False),
@@ -95,7 +97,7 @@ def save_roberta(folder, words):
     return save_files(folder, tokenizer, "RobertaTokenizer")
 
 
-def save_xlm_roberta(folder, words):
+def save_xlm_roberta(folder, words, kind="XLMRobertaTokenizer"):
     """A Unigram of letters, stems' halves and some stems."""
     stems = words[5:-4]
     letters = sorted(set("".join(forms(words))) | {"▁"})
@@ -112,7 +114,7 @@ def save_xlm_roberta(folder, words):
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
-    return save_files(folder, tokenizer, "XLMRobertaTokenizer")
+    return save_files(folder, tokenizer, kind)
 
 
 def save_files(folder, tokenizer, kind):
@@ -173,6 +175,12 @@ def configs(words, depth):
     modern |= {"cls_token_id": 0, "sep_token_id": 2}
     for key in ("type_vocab_size", "layer_norm_eps"):
         modern.pop(key)
+    deberta = behind | {"max_position_embeddings": 200, "type_vocab_size": 0, "layer_norm_eps": 1e-7}
+    deberta |= {"relative_attention": True, "position_buckets": 16, "position_biased_input": False}
+    deberta |= {"norm_rel_ebd": "layer_norm", "share_att_key": True, "pos_att_type": ["p2c", "c2p"]}
+    euro = modern | {"num_key_value_heads": 1, "rope_parameters": {"rope_type": "default", "rope_theta": 250_000.0}}
+    for key in ("local_attention", "cls_token_id", "sep_token_id"):
+        euro.pop(key)
     return {
         "distilbert": transformers.DistilBertConfig(**shared, **distil),
         "distilbert-relu": transformers.DistilBertConfig(**shared, **distil, activation="relu"),
@@ -186,6 +194,9 @@ def configs(words, depth):
         "modernbert": transformers.ModernBertConfig(**modern),
         "nomic_bert": transformers.NomicBertConfig(**shared, **bert | {"num_attention_heads": 2}, layer_norm_eps=1e-5),
         "gte": transformers.GteConfig(**behind | {"num_attention_heads": 2}),
+        "deberta-v2": transformers.DebertaV2Config(**deberta),
+        "eurobert": transformers.EuroBertConfig(**euro),
+        "xlm-roberta-xl": transformers.XLMRobertaXLConfig(**behind),
     }
 
 
@@ -245,9 +256,11 @@ def train(folder, batches, policy, peak, dtype=torch.float64):
     model.eval()  # attention reads its dropout rate from `training`
     for name, parameter in model.named_parameters():
         frozen = any(f".layer.{block}." in name or f".layers.{block}." in name for block in blocks)
-        # The norm after the last block freezes with it.
-        frozen |= "final_norm" in name and DEPTH - 1 in blocks
-        parameter.requires_grad_(not (frozen or (embeddings and ".embeddings" in name)))
+        final = FINAL_NORMS.get(folder.name)
+        frozen |= bool(final) and final in name and DEPTH - 1 in blocks
+        shared = folder.name == "deberta-v2" and ("rel_embeddings" in name or ".encoder.LayerNorm" in name)
+        of_embeddings = ".embeddings" in name or ".embed_tokens" in name or shared
+        parameter.requires_grad_(not (frozen or (embeddings and of_embeddings)))
     plain = lambda name: name.endswith("bias") or is_norm(name)
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     groups = [
@@ -294,13 +307,14 @@ def tagger(name, seed, words):
     folder = HERE / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    saves = {"roberta": save_roberta, "roberta-silu": save_roberta, "modernbert": save_modernbert}
-    saves |= dict.fromkeys(("xlm-roberta", "camembert", "gte"), save_xlm_roberta)
+    saves = {"roberta": save_roberta, "roberta-silu": save_roberta, "modernbert": save_modernbert, "eurobert": save_modernbert}
+    saves |= dict.fromkeys(("xlm-roberta", "xlm-roberta-xl", "camembert", "gte"), save_xlm_roberta)
+    saves["deberta-v2"] = lambda *given: save_xlm_roberta(*given, "PreTrainedTokenizerFast")
     tokenizer = saves.get(name, save_tokenizer)(folder, words)
     config = configs(tokenizer.get_vocab(), DEPTH)[name]
     model = transformers.AutoModelForTokenClassification.from_config(config)
     draw_weights(model, seed).save_pretrained(folder)
-    data = sentences(words, tokenizer, more=(70,) if name == "modernbert" else ())
+    data = sentences(words, tokenizer, more=(70,) if name in ("modernbert", "deberta-v2") else ())
     tensors, loss = once(folder, data)
     save_file(tensors, HERE / f"{name}.safetensors")
     # From some weights rounding alone leads elsewhere; they would make no reference.

@@ -61,6 +61,23 @@ pub fn modernbert() -> EncoderConfig {
     EncoderConfig::parse(text, "test").unwrap()
 }
 
+/// Relative positions, of which some share buckets.
+pub fn deberta() -> EncoderConfig {
+    let text = r#"{"model_type": "deberta-v2", "vocab_size": 16, "hidden_size": 16, "num_hidden_layers": 3,
+        "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 32, "type_vocab_size": 0,
+        "relative_attention": true, "position_buckets": 6, "position_biased_input": false,
+        "norm_rel_ebd": "layer_norm", "share_att_key": true, "pos_att_type": "p2c|c2p"}"#;
+    EncoderConfig::parse(text, "test").unwrap()
+}
+
+/// RMSNorms, no norm of the embeddings, and two heads of queries that share keys and values.
+pub fn eurobert() -> EncoderConfig {
+    let text = r#"{"model_type": "eurobert", "vocab_size": 16, "hidden_size": 16, "num_hidden_layers": 3,
+        "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 24, "max_position_embeddings": 32,
+        "attention_dropout": 0.1}"#;
+    EncoderConfig::parse(text, "test").unwrap()
+}
+
 pub fn sentences(seed: u64, count: usize) -> Vec<TaggedSentence<'static>> {
     let stream = Stream::new(seed, "sentences");
     (0..count as u64)
