@@ -201,10 +201,11 @@ mod tests {
     use super::*;
 
     fn calibration(error: f64) -> Calibration {
-        let [code, backend, device, node, isa] =
-            ["code", "flex", "processor", "node", "avx2"].map(String::from);
+        let [code, backend, device, node, isa, family] =
+            ["code", "flex", "processor", "node", "avx2", "bert"].map(String::from);
         let (precision, shape) = (Precision::F32, [16, 64, 2, 4]);
-        let conditions = Conditions { code, backend, device, node, isa, threads: 2, precision, shape };
+        let conditions =
+            Conditions { code, backend, device, node, isa, threads: 2, precision, family, shape };
         Calibration { conditions, machine: Machine::default(), error }
     }
 
@@ -213,6 +214,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut notes = Vec::new();
         let other = Conditions { threads: 4, ..calibration(0.0).conditions };
+        let gated = Conditions { family: "gte".into(), ..calibration(0.0).conditions };
         let mut find = |when, conditions: &Conditions, error| {
             let mut timed = 0;
             let measure = || {
@@ -228,6 +230,7 @@ mod tests {
         assert_eq!(find(When::Missing, &here, 0.25), (Some(0.25), 1));
         assert_eq!(find(When::Missing, &here, 0.5), (Some(0.25), 0));
         assert_eq!(find(When::Never, &other, 0.5), (None, 0));
+        assert_eq!(find(When::Never, &gated, 0.5), (None, 0));
         assert_eq!(find(When::Always, &here, 0.5), (Some(0.5), 1));
         assert_eq!(find(When::Never, &here, 0.1), (Some(0.5), 0));
         assert_eq!(notes.len(), 4, "{notes:?}");
