@@ -20,8 +20,9 @@ const MOST_ROWS: usize = 1 << 26;
 /// Maximum number of an encoder's parameters: about a hundred times the largest encoder in use.
 const MOST_PARAMETERS: u64 = 1 << 40;
 
-/// The most positions of an encoder that rotates queries and keys, since the rotations are kept in memory.
-const MOST_ROTATIONS: usize = 1 << 17;
+/// The most positions of an encoder that rotates queries and keys or has relative positions, since the rotations or the buckets
+/// of distances are kept in memory.
+const MOST_PLACES: usize = 1 << 17;
 
 impl EncoderConfig {
     /// Reads a `config.json`; `place` names the file in errors.
@@ -114,9 +115,9 @@ impl EncoderConfig {
                 "heads have {channels} channels, but rotary positions turn pairs; expected an even number"
             ));
         }
-        if self.positions > MOST_ROTATIONS {
+        if self.positions > MOST_PLACES {
             return Err(format!(
-                "the number of positions is {}, expected at most {MOST_ROTATIONS} with rotary positions",
+                "the number of positions is {}, expected at most {MOST_PLACES} with rotary positions",
                 self.positions
             ));
         }
@@ -129,6 +130,12 @@ impl EncoderConfig {
     /// Checks that distances can be put into buckets, if the encoder has a table of relative positions.
     fn check_relative_positions(&self) -> Result<(), String> {
         let Some(table) = &self.architecture.relative else { return Ok(()) };
+        if self.positions > MOST_PLACES {
+            return Err(format!(
+                "the number of positions is {}, expected at most {MOST_PLACES} with relative positions",
+                self.positions
+            ));
+        }
         if table.span() > MOST_ROWS {
             return Err(format!(
                 "the number of relative positions is {}, expected at most {MOST_ROWS}",

@@ -130,7 +130,7 @@ fn sentence_cell(name: &str, max_length: usize, head: HeadKind) -> Cell {
 
 #[test]
 fn a_cell_trains_and_saves_each_family() {
-    let classes = [
+    let classes: [&str; FAMILIES.len()] = [
         "DistilBertForTokenClassification",
         "BertForTokenClassification",
         "RobertaForTokenClassification",
@@ -138,6 +138,9 @@ fn a_cell_trains_and_saves_each_family() {
         "CamembertForTokenClassification",
         "ElectraForTokenClassification",
         "ModernBertForTokenClassification",
+        "DebertaV2ForTokenClassification",
+        "EuroBertForTokenClassification",
+        "XLMRobertaXLForTokenClassification",
     ];
     let folder = tempfile::tempdir().unwrap();
     for ((name, longest), class) in FAMILIES.into_iter().zip(classes) {
