@@ -19,6 +19,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             intermediate: 16 * wide * factor,
             depth,
             heads: head,
+            key_heads: head,
             tags,
             word_rows,
             read_rows: word_rows / 2,
