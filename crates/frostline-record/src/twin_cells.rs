@@ -4,6 +4,7 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 
+use frostline_freeze::Blocks;
 use serde::{Deserialize, Serialize};
 
 use crate::{FileName, Policy, Settings, TaskSettings, sha256};
@@ -48,13 +49,13 @@ impl GridPlace {
     }
 }
 
-/// The files of a cell: an identity of each by its role, and the encoder's number of blocks.
+/// The files of a cell: an identity of each by its role, and the encoder's blocks.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// A hash of each file's content by role, as in [`crate::Inputs`].
     pub contents: BTreeMap<String, String>,
     /// The encoder's blocks.
-    pub blocks: usize,
+    pub blocks: Blocks,
 }
 
 /// Returns, for each cell, the index of the cell that represents the same experiment; `None` for a cell that
@@ -92,7 +93,7 @@ fn experiment_hash(settings: &Settings, reading: &Reading) -> Option<String> {
     let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
     let mut stages = Vec::new();
     for (name, mut stage) in settings.in_stages().ok()? {
-        let policy = stage.policy.resolve(reading.blocks, &heads).ok()?.canonical_form();
+        let policy = stage.policy.resolve(reading.blocks.clone(), &heads).ok()?.canonical_form();
         let dataset = |task: &TaskSettings| contents_of(reading, &stage.role(stage.dataset_of(task), ""));
         let datasets: Vec<String> = stage.tasks.values().map(dataset).collect();
         for (task, contents) in stage.tasks.values_mut().zip(datasets) {
@@ -131,10 +132,10 @@ mod tests {
         settings
     }
 
-    fn test_reading(data: &str, weights: &str, blocks: usize) -> Reading {
+    fn test_reading(data: &str, weights: &str, blocks: impl Into<Blocks>) -> Reading {
         let role = |role: &str, hash: &str| (role.to_string(), hash.to_string());
         let contents = [role("train", data), role("dev", data), role("weights", weights)].into();
-        Reading { contents, blocks }
+        Reading { contents, blocks: blocks.into() }
     }
 
     fn find_twins_of(cells: &[(Settings, Reading)]) -> Vec<Option<usize>> {
@@ -150,6 +151,14 @@ mod tests {
         assert_eq!(of(6), [None, None, Some(0), Some(0), None, Some(0)]);
         // With twelve blocks, half of them are six.
         assert_eq!(of(12), [None, None, None, Some(2), None, Some(2)]);
+    }
+
+    #[test]
+    fn blocks_of_one_kind_are_a_policy_like_their_list() {
+        let local = Blocks::new(6, [1, 2, 4, 5]);
+        let cells = ["global", "blocks-0.3", "local", "first-1", "blocks-1.2.4.5"]
+            .map(|name| (test_settings("en", name, "m"), test_reading("d", "w", local.clone())));
+        assert_eq!(find_twins_of(&cells), [None, Some(0), None, None, Some(2)]);
     }
 
     #[test]

@@ -44,10 +44,8 @@ pub(crate) struct EncoderInput {
     pub origin: Origin,
     /// `config`, `tokenizer` or `vocabulary`, and `weights` if a cell needs them.
     pub files: Inputs,
-    /// The number of blocks.
-    pub blocks: usize,
-    /// The blocks that attend to a window around each subword alone.
-    pub local: Vec<usize>,
+    /// The blocks.
+    pub blocks: Blocks,
     /// SHA-256 of what the config says of the model, see [`hash_config`].
     pub config: String,
 }
@@ -64,7 +62,7 @@ pub(crate) fn find_inputs(study: &mut Study, folders: &InputFolders) -> CommandR
     let (encoders, treebanks) =
         rayon::join(|| find_encoders(study, &places), || find_treebanks(study, &places));
     let encoders = encoders.blame_environment()?;
-    study.expand_block_sets(&encoders.values().map(|encoder| encoder.blocks).collect())?;
+    study.expand_block_sets(&encoders.values().map(|encoder| encoder.blocks.depth()).collect())?;
     check_policies(study, &encoders)?;
     let treebanks = treebanks.blame_environment()?;
     for settings in study.grid.of_langs() {
@@ -142,9 +140,8 @@ fn check_policies(study: &Study, encoders: &BTreeMap<String, EncoderInput>) -> C
         let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
         let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
         for (_, stage) in settings.in_stages().blame_plan()? {
-            let EncoderInput { blocks, local, .. } = &encoders[&settings.encoder.name];
-            let blocks = Blocks::new(*blocks, local.iter().copied());
-            stage.policy.resolve(blocks, &heads).blame_plan()?;
+            let blocks = &encoders[&settings.encoder.name].blocks;
+            stage.policy.resolve(blocks.clone(), &heads).blame_plan()?;
         }
     }
     Ok(())
@@ -309,9 +306,9 @@ fn find_encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<En
     let found = places.encoder(name, weights)?;
     let path = &found.sources["config"].path;
     let config = serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: not JSON"))?;
-    let blocks = count_blocks(path, &config)?;
-    let (local, config) = (local_blocks(&config, blocks), hash_config(config));
-    Ok(EncoderInput { origin: found.origin, files: inputs_of(found.sources), blocks, local, config })
+    let depth = count_blocks(path, &config)?;
+    let (blocks, config) = (Blocks::new(depth, local_blocks(&config, depth)), hash_config(config));
+    Ok(EncoderInput { origin: found.origin, files: inputs_of(found.sources), blocks, config })
 }
 
 /// Keys of a config that describe a model's origin or later use, and not what it computes.

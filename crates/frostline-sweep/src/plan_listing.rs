@@ -168,8 +168,12 @@ fn describe_origins(study: &Study, sources: &StudyInputs) -> String {
         text += &licence_line(&treebank.files);
     }
     for (name, encoder) in &sources.encoders {
-        let _ =
-            writeln!(text, "encoder   {name} ({}): {}", encoder.origin, count_noun(encoder.blocks, "block"));
+        let _ = writeln!(
+            text,
+            "encoder   {name} ({}): {}",
+            encoder.origin,
+            count_noun(encoder.blocks.depth(), "block")
+        );
         for (role, input) in &encoder.files {
             let _ = writeln!(text, "          {role:<10} {}", describe_file(input));
         }

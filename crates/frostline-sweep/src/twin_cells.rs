@@ -36,7 +36,7 @@ fn reading_of_cell(sources: &StudyInputs, settings: &Settings) -> Reading {
     };
     Reading {
         contents: sources.inputs_of_cell(settings).into_iter().map(hash).collect(),
-        blocks: encoder.blocks,
+        blocks: encoder.blocks.clone(),
     }
 }
 

@@ -59,7 +59,7 @@ fn blocks_by_config(records: &[Record]) -> BTreeMap<&str, usize> {
 fn reading(cell: &Cell, blocks: &BTreeMap<&str, usize>) -> Option<Reading> {
     let blocks = *blocks.get(cell.inputs.get("config")?.sha256.as_str())?;
     let contents = cell.inputs.iter().map(|(role, input)| (role.clone(), input.sha256.clone())).collect();
-    Some(Reading { contents, blocks })
+    Some(Reading { contents, blocks: blocks.into() })
 }
 
 /// Names of a plan that no cell has, since other names are kept in their place.
