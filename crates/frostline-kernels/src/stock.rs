@@ -141,11 +141,11 @@ pub fn relative_attention<B: Backend>(
     padded_attention(qkv, (heads, Scores::Relative(relative, positions)), pack, dropout, pack.longest())
 }
 
-/// What scores of attention are made of besides the products of queries and keys.
+/// The terms and limits of scores besides the products of queries and keys.
 enum Scores<'a, B: Backend> {
-    /// Nothing.
+    /// Every pair of positions has a score.
     Whole,
-    /// Those of positions further apart are left out.
+    /// Only pairs of positions up to this distance have a score.
     Window(usize),
     /// Products with keys and queries of relative positions, \[R, H\] each, are added.
     Relative([Tensor<B, 2>; 2], &'a RelativePositions),

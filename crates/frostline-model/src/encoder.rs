@@ -76,7 +76,7 @@ pub struct Encoder<B: Backend> {
     pub relative_positions: Option<RelativePositions>,
 }
 
-/// What all blocks of a forward pass read besides their input.
+/// The input that all blocks of a forward pass share.
 pub(crate) struct Surroundings<'a, B: Backend> {
     pub config: &'a EncoderConfig,
     pub pack: &'a Pack,
@@ -425,7 +425,7 @@ impl<B: Kernels> Encoder<B> {
         self.forward_blocks_within(x, blocks, &around, pass)
     }
 
-    /// [`Self::forward_blocks`], with what all blocks read.
+    /// [`Self::forward_blocks`], with the input that all blocks share.
     pub(crate) fn forward_blocks_within(
         &self,
         x: Tensor<B, 2>,
@@ -437,7 +437,7 @@ impl<B: Kernels> Encoder<B> {
         steps.fold(x, |x, (block, drop)| block.forward(x, around, drop, None))
     }
 
-    /// Returns what all blocks of a pass read: among it, the rows of relative positions that its longest sentence has.
+    /// Returns the input that all blocks share, with the rows of relative positions that the longest sentence needs.
     pub(crate) fn surroundings<'a>(
         &'a self,
         config: &'a EncoderConfig,

@@ -39,7 +39,7 @@ fn flop(pack: &Pack, h: usize, positions: &RelativePositions, [whole, by_row]: [
     lengths(pack).map(one).sum()
 }
 
-/// What is common to the sentences of a pass.
+/// The shapes and the table that all sentences of a pass share.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     h: usize,
@@ -186,7 +186,7 @@ pub fn backward(
     let _timed = timed(Operation::AttentionGradients, flop(pack, h, positions, [4, 4]), floats);
     let mut out = [(); 3].map(|()| Fresh::new(q.len()));
     let [dq, dk, dv] = out.each_mut().map(|out| out.cut(lengths(pack).map(|length| length * h)).into_iter());
-    // What each sentence adds to the rows that it reads.
+    // The gradients of the rows that each sentence reads.
     let sizes: Vec<usize> = lengths(pack).map(|length| shared.numbers(length).len()).collect();
     let mut added = [(); 2].map(|()| Fresh::new(sizes.iter().sum()));
     let [to_keys, to_queries] = added.each_mut().map(|added| added.cut(sizes.iter().copied()).into_iter());
@@ -230,7 +230,7 @@ pub fn backward(
 }
 
 dispatched! {
-    /// Backward over one sentence; all that is to be written is written.
+    /// Backward over one sentence; all outputs are written.
     pub fn backward_sentence(
         simd, gradient: &[f32], q: &[f32], k: &[f32], v: &[f32], position_keys: &[f32], position_queries: &[f32],
         columns: &[u32], h: usize, heads: usize, identities: &[u64], dropout: Dropout, probabilities: &[f32],
@@ -304,7 +304,7 @@ fn add_head(from: &[f32], d: usize, to: &mut [MaybeUninit<f32>], h: usize) {
     }
 }
 
-/// The sums of what sentences add to each row, in the order of the sentences.
+/// Returns the sums over sentences, in their order, of the gradients of each row.
 fn summed_rows(added: &[f32], shared: &Shared<'_>, pack: &Pack) -> Vec<f32> {
     let h = shared.h;
     // The rows of each sentence, and where its part begins.
