@@ -56,13 +56,6 @@ impl RelativePositions {
         let farthest = length.saturating_sub(1) as isize;
         self.row(-farthest)..self.row(farthest) + 1
     }
-
-    /// Returns the rows of all differences of a sentence of this length, from the largest to the smallest, counted from a
-    /// first row: those of query i begin at `length - 1 - i`, one for each key.
-    pub(crate) fn falling_rows(&self, length: usize, first: usize) -> Vec<u32> {
-        let farthest = length as isize - 1;
-        (-farthest..=farthest).rev().map(|difference| (self.row(difference) - first) as u32).collect()
-    }
 }
 
 /// The bucket of a distance: itself up to `middle`, then one for each step of the logarithm. Numbers are rounded to f32 as in
@@ -90,7 +83,6 @@ mod tests {
         assert_eq!(positions.rows(1), 256..257);
         assert_eq!(positions.rows(3), 254..259);
         assert_eq!(positions.rows(512), 1..512);
-        assert_eq!(positions.falling_rows(2, 255), [2, 1, 0]);
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub fn forward(
         let identities = &pack.rows().identities()[rows];
         let [q, k, v] = [q, k, v].map(|all| &all[at.clone()]);
         let [keys, queries] = relative.map(|all| &all[shared.numbers(identities.len())]);
-        let columns = columns(&shared, identities.len());
+        let columns = columns(positions, identities.len());
         // SAFETY: they have the sizes of a sentence, and all of it is written.
         let (context, probabilities) = unsafe { (context.room(), probabilities.room()) };
         forward_sentence(
@@ -105,9 +105,11 @@ pub fn forward(
     (context.finish(), SavedAttention { probabilities: probabilities.finish() })
 }
 
-/// The row of each difference of a sentence, counted from the sentence's own first row.
-fn columns(shared: &Shared<'_>, length: usize) -> Vec<u32> {
-    shared.positions.falling_rows(length, shared.positions.rows(length).start)
+/// Returns the row of each difference of positions in a sentence, from the largest to the smallest, counted from the sentence's
+/// own first row: the rows of query i begin at `length - 1 - i`, one for each key.
+fn columns(positions: &RelativePositions, length: usize) -> Vec<u32> {
+    let (first, farthest) = (positions.rows(length).start, length as isize - 1);
+    (-farthest..=farthest).rev().map(|difference| (positions.row(difference) - first) as u32).collect()
 }
 
 dispatched! {
@@ -201,7 +203,7 @@ pub fn backward(
         let identities = &pack.rows().identities()[rows];
         let [gradient, q, k, v] = [gradient, q, k, v].map(|all| &all[at.clone()]);
         let [keys, queries] = relative.map(|all| &all[shared.numbers(identities.len())]);
-        let columns = columns(&shared, identities.len());
+        let columns = columns(positions, identities.len());
         // SAFETY: as in the forward pass.
         let [dq, dk, dv, to_keys, to_queries] =
             [dq, dk, dv, to_keys, to_queries].map(|part: Part<'_, f32>| unsafe { part.room() });
@@ -326,4 +328,17 @@ fn summed_rows(added: &[f32], shared: &Shared<'_>, pack: &Pack) -> Vec<f32> {
         }
     });
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_query_reads_falling_rows() {
+        let positions = RelativePositions::new(Some(8), 64, 64);
+        assert_eq!(columns(&positions, 2), [2, 1, 0]);
+        // Query 0 of three has the differences 0, -1 and -2.
+        assert_eq!(columns(&positions, 3)[2..], [2, 1, 0]);
+    }
 }
