@@ -77,10 +77,15 @@ impl Pack {
         &self.offsets
     }
 
+    /// The length of each sentence.
+    pub fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
+        self.offsets.windows(2).map(|pair| pair[1] - pair[0])
+    }
+
     /// The length of the longest sentence, L.
     #[must_use]
     pub fn longest(&self) -> usize {
-        self.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+        self.lengths().max().unwrap_or(0)
     }
 
     /// Some rows, with their identities.

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The rows of a table of relative positions, \[2 × span, H\], by distance. Near distances have a row each; far ones share rows,
-/// as many distances as their logarithm tells.
+/// The rows of a table of relative positions, \[2 × span, H\], by distance. Near distances have a row each; the farther
+/// apart two subwords are, the more distances share a row, in steps of the logarithm.
 ///
 /// # Source
 /// He et al., *DeBERTa: Decoding-enhanced BERT with Disentangled Attention*, 2021, and the code of DeBERTa-v2.
@@ -20,7 +20,7 @@ impl RelativePositions {
     /// up to `farthest`, which has the last one; without it, each distance below `farthest` has a row.
     ///
     /// # Panics
-    /// If `buckets` is 1, or `farthest` is not above half of it.
+    /// If `buckets` is below 2, or `farthest` is not at least 2 above half of it.
     #[must_use]
     pub fn new(buckets: Option<usize>, farthest: usize, positions: usize) -> Self {
         let bucket = |distance: usize| match buckets {
@@ -42,7 +42,7 @@ impl RelativePositions {
     /// Returns the row of a query's position minus a key's.
     ///
     /// # Panics
-    /// If the distance is that of no two positions.
+    /// If no sentence of the given length has two positions so far apart.
     #[must_use]
     pub fn row(&self, difference: isize) -> usize {
         let bucket = self.buckets[difference.unsigned_abs()] as usize;

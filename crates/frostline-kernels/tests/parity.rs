@@ -423,7 +423,7 @@ fn attention_does_not_depend_on_its_padding() {
     }
 }
 
-/// A sentence has the same bits alone and beside a longer one, whose rows of positions are more.
+/// A sentence gets the same bits alone as in a pack with a longer sentence, which needs more relative positions.
 #[test]
 fn relative_positions_do_not_depend_on_other_sentences() {
     let (positions, h) = (RelativePositions::new(Some(8), 64, 64), 24);

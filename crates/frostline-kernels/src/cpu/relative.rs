@@ -24,10 +24,6 @@ fn score_scale(d: usize) -> f32 {
     1.0 / ((3 * d) as f32).sqrt()
 }
 
-fn lengths(pack: &Pack) -> impl Iterator<Item = usize> + Clone + '_ {
-    pack.offsets().windows(2).map(|pair| pair[1] - pair[0])
-}
-
 /// The number of probabilities of a sentence, over all heads.
 fn size(length: usize, heads: usize) -> usize {
     length * padded(length) * heads
@@ -36,7 +32,7 @@ fn size(length: usize, heads: usize) -> usize {
 /// Operations of one pass: `whole` products of L rows and L columns, `by_row` of L rows and R columns.
 fn flop(pack: &Pack, h: usize, positions: &RelativePositions, [whole, by_row]: [usize; 2]) -> usize {
     let one = |length| 2 * h * length * (whole * length + by_row * positions.rows(length).len());
-    lengths(pack).map(one).sum()
+    pack.lengths().map(one).sum()
 }
 
 /// The shapes and the table that all sentences of a pass share.
@@ -74,11 +70,12 @@ pub fn forward(
 ) -> (Vec<f32>, SavedAttention) {
     check_heads(h, heads);
     let shared = Shared { h, positions, first: positions.rows(pack.longest()).start };
-    let sizes: Vec<usize> = lengths(pack).map(|length| size(length, heads)).collect();
+    let sizes: Vec<usize> = pack.lengths().map(|length| size(length, heads)).collect();
     let floats = 4 * q.len() + sizes.iter().sum::<usize>();
     let _timed = timed(Operation::Attention, flop(pack, h, positions, [2, 2]), floats);
     let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
-    let parts = context.cut(lengths(pack).map(|length| length * h)).into_iter().zip(probabilities.cut(sizes));
+    let parts =
+        context.cut(pack.lengths().map(|length| length * h)).into_iter().zip(probabilities.cut(sizes));
     longest_first(pack, parts, |rows, (context, probabilities)| {
         let at = rows.start * h..rows.end * h;
         let identities = &pack.rows().identities()[rows];
@@ -187,12 +184,12 @@ pub fn backward(
     let floats = 7 * q.len() + saved.probabilities.len();
     let _timed = timed(Operation::AttentionGradients, flop(pack, h, positions, [4, 4]), floats);
     let mut out = [(); 3].map(|()| Fresh::new(q.len()));
-    let [dq, dk, dv] = out.each_mut().map(|out| out.cut(lengths(pack).map(|length| length * h)).into_iter());
+    let [dq, dk, dv] = out.each_mut().map(|out| out.cut(pack.lengths().map(|length| length * h)).into_iter());
     // The gradients of the rows that each sentence reads.
-    let sizes: Vec<usize> = lengths(pack).map(|length| shared.numbers(length).len()).collect();
+    let sizes: Vec<usize> = pack.lengths().map(|length| shared.numbers(length).len()).collect();
     let mut added = [(); 2].map(|()| Fresh::new(sizes.iter().sum()));
     let [to_keys, to_queries] = added.each_mut().map(|added| added.cut(sizes.iter().copied()).into_iter());
-    let probabilities = lengths(pack).scan(&saved.probabilities[..], |left, length| {
+    let probabilities = pack.lengths().scan(&saved.probabilities[..], |left, length| {
         let part;
         (part, *left) = left.split_at(size(length, heads));
         Some(part)
@@ -310,7 +307,8 @@ fn add_head(from: &[f32], d: usize, to: &mut [MaybeUninit<f32>], h: usize) {
 fn summed_rows(added: &[f32], shared: &Shared<'_>, pack: &Pack) -> Vec<f32> {
     let h = shared.h;
     // The rows of each sentence, and where its part begins.
-    let parts: Vec<(Range<usize>, usize)> = lengths(pack)
+    let parts: Vec<(Range<usize>, usize)> = pack
+        .lengths()
         .scan(0, |next, length| {
             let begin = *next;
             *next += shared.numbers(length).len();

@@ -62,17 +62,13 @@ fn size(length: usize, heads: usize, window: usize) -> usize {
     one * heads
 }
 
-fn lengths(pack: &Pack) -> impl Iterator<Item = usize> + '_ {
-    pack.offsets().windows(2).map(|pair| pair[1] - pair[0])
-}
-
 /// Operations of one product of every sentence and head.
 fn product_flop(pack: &Pack, h: usize, window: usize) -> usize {
     let seen = |length| match sees_all(length, window) {
         true => length * length,
         false => blocks(length, window).map(|block| block.queries.len() * block.keys.len()).sum(),
     };
-    lengths(pack).map(|length| 2 * seen(length) * h).sum()
+    pack.lengths().map(|length| 2 * seen(length) * h).sum()
 }
 
 /// The context \[N, H\], and what the backward pass needs.
@@ -85,11 +81,12 @@ pub fn forward(
     dropout: Dropout,
 ) -> (Vec<f32>, SavedAttention) {
     check_heads(h, heads);
-    let sizes: Vec<usize> = lengths(pack).map(|length| size(length, heads, window)).collect();
+    let sizes: Vec<usize> = pack.lengths().map(|length| size(length, heads, window)).collect();
     let floats = 4 * q.len() + sizes.iter().sum::<usize>();
     let _timed = timed(Operation::Attention, 2 * product_flop(pack, h, window), floats);
     let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
-    let parts = context.cut(lengths(pack).map(|length| length * h)).into_iter().zip(probabilities.cut(sizes));
+    let parts =
+        context.cut(pack.lengths().map(|length| length * h)).into_iter().zip(probabilities.cut(sizes));
     longest_first(pack, parts, |rows, (context, probabilities)| {
         let at = rows.start * h..rows.end * h;
         let identities = &pack.rows().identities()[rows];
@@ -168,8 +165,8 @@ pub fn backward(
     let floats = 7 * q.len() + saved.probabilities.len();
     let _timed = timed(Operation::AttentionGradients, 4 * product_flop(pack, h, window), floats);
     let mut out = [(); 3].map(|()| Fresh::new(q.len()));
-    let [dq, dk, dv] = out.each_mut().map(|out| out.cut(lengths(pack).map(|length| length * h)).into_iter());
-    let probabilities = lengths(pack).scan(&saved.probabilities[..], |left, length| {
+    let [dq, dk, dv] = out.each_mut().map(|out| out.cut(pack.lengths().map(|length| length * h)).into_iter());
+    let probabilities = pack.lengths().scan(&saved.probabilities[..], |left, length| {
         let part;
         (part, *left) = left.split_at(size(length, heads, window));
         Some(part)

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::read::{activation, default_initializer_range};
+use super::read::{activation, default_initializer_range, refuse_scaling};
 use crate::family::{Family, Name, Table};
 use crate::{Architecture, EncoderConfig, Extras, NormPlace, RotaryBases};
 
@@ -89,9 +89,7 @@ fn default_norm_eps() -> f64 {
 impl File {
     /// Returns the base of the rotations, from the new key or from the old one.
     fn base(&self) -> Result<f64, String> {
-        if let Some(scaling) = self.rope_scaling.as_ref().filter(|scaling| !scaling.is_null()) {
-            return Err(format!("rope_scaling is {scaling}; only null is supported"));
-        }
+        refuse_scaling(self.rope_scaling.as_ref())?;
         let new = self.rope_parameters.as_ref();
         if let Some(other) = new.and_then(|rope| rope.rope_type.as_deref()).filter(|name| *name != "default")
         {

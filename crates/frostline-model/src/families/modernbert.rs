@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::read::{activation, default_activation, default_initializer_range};
+use super::read::{activation, default_activation, default_initializer_range, refuse_scaling};
 use crate::family::{Family, Name, Table};
 use crate::{Architecture, EncoderConfig, Extras, LayerKind, NormPlace, RotaryBases, WordHead};
 
@@ -148,9 +148,7 @@ impl File {
 
     /// Returns the bases of both kinds of blocks, from the new keys or from the old ones.
     fn bases(&self) -> Result<RotaryBases, String> {
-        if let Some(scaling) = self.rope_scaling.as_ref().filter(|scaling| !scaling.is_null()) {
-            return Err(format!("rope_scaling is {scaling}; only null is supported"));
-        }
+        refuse_scaling(self.rope_scaling.as_ref())?;
         let base = |kind: &str, old: f64| {
             let Some(found) = self.rope_parameters.as_ref().and_then(|all| all.get(kind)) else {
                 return Ok(old);

@@ -1,6 +1,7 @@
 //! What the readers of several families share.
 
 use frostline_kernels::Activation;
+use serde_json::Value;
 
 /// Returns the activation of this name.
 ///
@@ -19,6 +20,17 @@ pub fn activation(name: &str) -> Result<Activation, String> {
             ));
         }
     })
+}
+
+/// Checks that rotary positions are not scaled.
+///
+/// # Errors
+/// If `rope_scaling` has a value.
+pub fn refuse_scaling(scaling: Option<&Value>) -> Result<(), String> {
+    match scaling.filter(|scaling| !scaling.is_null()) {
+        None => Ok(()),
+        Some(scaling) => Err(format!("rope_scaling is {scaling}; only null is supported")),
+    }
 }
 
 pub fn default_dropout_rate() -> f64 {
