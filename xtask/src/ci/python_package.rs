@@ -1,6 +1,10 @@
 //! The step `python-package`: builds the wheels of the library and of the program, checks their tags, and tests them where they are
 //! installed.
 //!
+//! The library's wheel is the one that is released: linked by zig against an old glibc. The program's is built from what the step
+//! `sweep-flex` has compiled, for this machine; with `FROSTLINE_WHEELS=release` it is the released one too, which takes ten
+//! minutes more on two cores.
+//!
 //! Every version of Python that is here runs `smoke.py` in a fresh environment; a version that is missing is counted as skipped.
 //! The tests, the types and the examples of docs/python.md run with the Python that other tests compare with, and so does the table
 //! of faults for `frostline audit`, with the program of its wheel.
@@ -27,13 +31,30 @@ const VERSIONS: [&str; 5] = ["3.9", "3.10", "3.11", "3.12", "3.13"];
 /// The tag that the wheel promises: glibc 2.17 of 2012 is enough.
 const TAG: &str = "manylinux_2_17_x86_64";
 
-/// The crates that become packages, each with its profile: the library as it is released, and the program, which takes
-/// twice as long to build that way, as sweeps build it.
-const PACKAGES: [(&str, &str); 2] = [("crates/frostline-python", "release"), ("crates/frostline", "runner")];
+/// The variable that asks for the program's wheel as it is released.
+const WHEELS: &str = "FROSTLINE_WHEELS";
+
+/// A crate that becomes a package.
+struct Package {
+    crate_folder: &'static str,
+    /// Whether it is built for every Linux with [`TAG`], and not for this machine with the builds of other steps.
+    released: bool,
+}
+
+/// The library and the program.
+fn all_packages() -> [Package; 2] {
+    let whole = std::env::var_os(WHEELS).is_some_and(|value| value == "release");
+    [("crates/frostline-python", true), ("crates/frostline", whole)]
+        .map(|(crate_folder, released)| Package { crate_folder, released })
+}
 
 /// Builds and tests the wheels. The tests need the Python of the session, which has torch and transformers.
 pub(super) fn build_and_test_wheels(session: &mut CiSession, step: &str) -> anyhow::Result<StepOutcome> {
-    say!("\n== {step}: the wheels of {}", PACKAGES.map(|(package, _)| package).join(" and "));
+    let packages = all_packages();
+    say!(
+        "\n== {step}: the wheels of {}",
+        packages.each_ref().map(|package| package.crate_folder).join(" and ")
+    );
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(StepOutcome::skip_here("the wheels are built for Linux on x86-64"));
     }
@@ -44,9 +65,9 @@ pub(super) fn build_and_test_wheels(session: &mut CiSession, step: &str) -> anyh
         Err(reason) => return Ok(StepOutcome::skip_here(reason)),
     };
     let mut wheels = Vec::new();
-    for package in PACKAGES {
+    for package in &packages {
         let Some(wheel) = build_wheel(package, &place, &tools)? else { return Ok(StepOutcome::Failed) };
-        if !has_tag(&tools, &wheel)? {
+        if package.released && !has_tag(&tools, &wheel)? {
             return Ok(StepOutcome::Failed);
         }
         wheels.push(wheel);
@@ -74,28 +95,20 @@ fn requirements_list(name: &str) -> PathBuf {
 }
 
 /// The wheel of a crate, made by maturin; nothing if the build fails.
-fn build_wheel(
-    (package, profile): (&str, &str),
-    place: &Path,
-    tools: &Path,
-) -> anyhow::Result<Option<PathBuf>> {
-    let folder = place.join("dist").join(package);
+fn build_wheel(package: &Package, place: &Path, tools: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let folder = place.join("dist").join(package.crate_folder);
     let _ = fs::remove_dir_all(&folder);
     let mut maturin = Command::new(tools.with_file_name("maturin"));
+    maturin.args(["build", "--quiet", "--out"]).arg(&folder);
     maturin
-        .args([
-            "build",
-            "--profile",
-            profile,
-            "--quiet",
-            "--zig",
-            "--compatibility",
-            "manylinux2014",
-            "--out",
-        ])
-        .arg(&folder);
-    maturin.arg("--manifest-path").arg(workspace::workspace_root().join(package).join("Cargo.toml"));
-    maturin.env("CARGO_TARGET_DIR", place.join("build")).env("PATH", path_with(tools)?);
+        .arg("--manifest-path")
+        .arg(workspace::workspace_root().join(package.crate_folder).join("Cargo.toml"));
+    if package.released {
+        maturin.args(["--release", "--zig", "--compatibility", "manylinux2014"]);
+        maturin.env("CARGO_TARGET_DIR", place.join("build")).env("PATH", path_with(tools)?);
+    } else {
+        maturin.args(["--profile", "runner", "--compatibility", "linux"]);
+    }
     if !venv::run_in_root(&mut maturin)? {
         return Ok(None);
     }
