@@ -70,7 +70,8 @@ def test_a_policy_freezes_what_it_names(family: str, head: str) -> None:
         assert any(f".{name}".endswith(f".{end}") for name in found.frozen), end
     for end in FINAL.get(family, []):
         assert any(f".{name}".endswith(f".{end}") for name in found.trainable), end
-        assert any(f".{name}".endswith(f".{end}") for name in freeze(model, "head-only").frozen), end
+        for policy in ("head-only", "last-1", "last-2+embeddings", "blocks-3"):
+            assert any(f".{name}".endswith(f".{end}") for name in freeze(model, policy).frozen), (policy, end)
     if head != "Model" and type(model).__name__.endswith("ForTokenClassification"):
         only = freeze(model, "head-only")
         assert only.trainable and all("classifier" in name or "head" in name or "score" in name for name in only.trainable)
@@ -98,6 +99,9 @@ def test_albert_shares_its_blocks() -> None:
     model = transformers.AlbertForTokenClassification(config)
     with pytest.raises(frostline.PolicyError, match="share one group of weights"):
         freeze(model, "first-2")
+    for policy in ("first-1", "last-1", "alternating", "blocks-0", "top-1"):
+        with pytest.raises(frostline.PolicyError, match="choose none, all or head-only"):
+            freeze(model, policy)
     found = freeze(model, "all+embeddings")
     assert all("classifier" in name for name in found.trainable)
     assert any("embedding_hidden_mapping_in" in name for name in found.frozen)
@@ -113,12 +117,34 @@ def test_impossible_policies_say_what_exists() -> None:
     ):
         with pytest.raises(frostline.PolicyError, match=text):
             freeze(model, policy)
-    with pytest.raises(frostline.PolicyError, match="no stack of transformer blocks was found among 2 parameters; there are: 0"):
+    with pytest.raises(frostline.PolicyError, match="no name has numbered blocks such as `layer.0`; names begin with 0.bias, 0.weight"):
         freeze(torch.nn.Sequential(torch.nn.Linear(2, 2)), "first-1")
     with pytest.raises(frostline.PolicyError, match="'roberta' matches no parameter; there are: bert"):
         freeze(model, patterns=["roberta"])
     with pytest.raises(frostline.SettingError, match="neither a policy nor patterns"):
         freeze(model)
+
+
+def test_a_module_around_the_model_names_no_head() -> None:
+    class Outer(torch.nn.Module):  # type: ignore[misc,unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = build("Bert")
+
+    heads = [part.part for part in report(Outer()).parts if part.part.startswith("head")]
+    assert heads == ["head classifier"]
+    assert all("classifier" in name for name in freeze(Outer(), "all+embeddings+head.classifier").frozen if "bert" not in name)
+
+
+def test_models_with_two_stacks_need_patterns() -> None:
+    config = transformers.T5Config(
+        vocab_size=97, d_model=24, d_kv=6, d_ff=36, num_layers=2, num_heads=4, decoder_start_token_id=0, num_decoder_layers=2
+    )
+    with pytest.raises(frostline.PolicyError, match="several stacks of blocks: decoder.block .2., encoder.block .2.; .*`patterns`"):
+        freeze(transformers.T5ForConditionalGeneration(config), "first-1")
+    found = freeze(transformers.T5EncoderModel(config), "first-1+embeddings")
+    assert {part.part: part.trainable for part in found.parts}["embeddings"] == 0
+    assert any("final_layer_norm" in name for name in found.trainable)
 
 
 def test_biases_and_norms_alone() -> None:

@@ -1,10 +1,11 @@
 //! Which tensors must not change: a freezing policy, whose groups are found in the names of common encoder families, or patterns.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use frostline_freeze::{Group, PeftMethod, Policy, PolicyError, ResolvedPolicy};
+use frostline_freeze::{Group, PeftMethod, Policy, ResolvedPolicy};
 
-use crate::CheckpointError;
+use crate::parts::name_examples;
+use crate::{CheckpointError, ModelParts};
 
 /// Which tensors must not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,13 +24,8 @@ pub enum FreezeRule {
 #[derive(Debug)]
 pub(crate) enum Applied {
     Nothing,
-    Policy { policy: Box<ResolvedPolicy>, model: ModelNames },
+    Policy { policy: Box<ResolvedPolicy>, model: ModelParts },
     Patterns(Vec<String>),
-}
-
-/// A policy that a model cannot have.
-fn policy_fault(error: &PolicyError) -> CheckpointError {
-    CheckpointError::new("--policy", error.to_string())
 }
 
 impl FreezeRule {
@@ -41,18 +37,8 @@ impl FreezeRule {
         match self {
             Self::Nothing => Ok(Applied::Nothing),
             Self::Policy(policy) => {
-                let model = ModelNames::find_blocks(names)?;
-                let heads: Vec<&str> = model.heads.iter().map(String::as_str).collect();
-                let heads = if heads.is_empty() { vec!["head"] } else { heads };
-                let policy = policy.resolve(model.depth, &heads).map_err(|error| {
-                    let error = policy_fault(&error);
-                    let (stack, depth) = (&model.stack, model.depth);
-                    let hint = match stack.ends_with("albert_layer_groups") {
-                        true => "; all blocks of ALBERT share the weights of their group, so only groups can be frozen",
-                        false => "",
-                    };
-                    CheckpointError::new(error.place, format!("{} (blocks: {stack}.0 to {}{hint})", error.reason, depth - 1))
-                })?;
+                let model = ModelParts::find_parts(names)?;
+                let policy = model.resolve_policy(policy)?;
                 Ok(Applied::Policy { policy: Box::new(policy), model })
             }
             Self::Patterns(patterns) => {
@@ -74,7 +60,7 @@ impl Applied {
     pub fn is_frozen(&self, name: &str) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Policy { policy, model } => policy.freezes(&model.freeze_path(name)),
+            Self::Policy { policy, model } => policy.freezes(&model.policy_path(name, false)),
             Self::Patterns(patterns) => patterns.iter().any(|pattern| matches_name(pattern, name)),
         }
     }
@@ -82,8 +68,8 @@ impl Applied {
     /// Returns whether no adapter may change a tensor either: its whole group is frozen.
     pub fn freezes_group(&self, name: &str) -> bool {
         match self {
-            Self::Policy { policy, model } => match Group::of(&model.freeze_path(name)) {
-                Group::Head => policy.freezes(&model.freeze_path(name)),
+            Self::Policy { policy, model } => match model.group_of(name) {
+                Group::Head => policy.freezes(&model.policy_path(name, false)),
                 group => policy.freezes_group(group),
             },
             _ => false,
@@ -93,9 +79,7 @@ impl Applied {
     /// Returns whether a weight may move because LoRA matrices were merged into it.
     pub fn is_merged(&self, name: &str) -> bool {
         match self {
-            Self::Policy { policy, model } => {
-                policy.learns_by(PeftMethod::Lora, Group::of(&model.freeze_path(name)))
-            }
+            Self::Policy { policy, model } => policy.learns_by(PeftMethod::Lora, model.group_of(name)),
             _ => false,
         }
     }
@@ -103,10 +87,7 @@ impl Applied {
     /// Returns the part of the model to which a tensor belongs: `embeddings`, `block 3`, or the name of a head.
     pub fn group_of_name(&self, name: &str) -> String {
         match self {
-            Self::Policy { model, .. } => match Group::of(&model.freeze_path(name)) {
-                Group::Head => model.head_name(name),
-                group => group.to_string(),
-            },
+            Self::Policy { model, .. } => model.part_of(name),
             _ => name.split('.').next().unwrap_or(name).into(),
         }
     }
@@ -117,10 +98,10 @@ impl Applied {
             Self::Nothing => "none: what moved is listed".into(),
             Self::Policy { policy, model } => {
                 let frozen =
-                    (0..model.depth).filter(|block| policy.freezes_group(Group::Block(*block))).count();
+                    (0..model.depth()).filter(|block| policy.freezes_group(Group::Block(*block))).count();
                 let embeddings =
                     if policy.freezes_group(Group::Embeddings) { " and the embeddings" } else { "" };
-                let (depth, stack) = (model.depth, &model.stack);
+                let (depth, stack) = (model.depth(), model.block_stack());
                 format!(
                     "{}: {frozen} of {depth} blocks ({stack}.0 to {}){embeddings}",
                     policy.policy(),
@@ -130,162 +111,6 @@ impl Applied {
             Self::Patterns(patterns) => patterns.join(", "),
         }
     }
-}
-
-/// The parts of a model, as its names show them.
-#[derive(Debug)]
-pub(crate) struct ModelNames {
-    /// The names of blocks without their number, such as `bert.encoder.layer`.
-    stack: String,
-    depth: usize,
-    /// What the names of the encoder begin with, such as `bert.`.
-    root: String,
-    /// Whether LayerNorm next to the blocks belongs to the table of relative positions, as in DeBERTa.
-    has_relative: bool,
-    heads: Vec<String>,
-}
-
-/// Segments before the number of a block: BERT and its kin, DistilBERT, ModernBERT, Nomic, Llama, GPT-2, T5, timm, ALBERT.
-const BLOCKS: [&str; 6] = ["layer", "layers", "h", "block", "blocks", "albert_layer_groups"];
-
-/// Segments of embeddings that do not contain `embed`.
-const EMBEDDINGS: [&str; 5] = ["wte", "wpe", "wtte", "emb_ln", "shared"];
-
-impl ModelNames {
-    /// Finds the blocks.
-    ///
-    /// # Errors
-    /// If there are none, or two stacks of similar size.
-    fn find_blocks(names: &BTreeSet<&str>) -> Result<Self, CheckpointError> {
-        let mut stacks: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for (stack, number) in names.iter().filter_map(|name| split_block(name)) {
-            let (count, depth) = stacks.entry(stack).or_default();
-            *count += 1;
-            *depth = (*depth).max(number + 1);
-        }
-        let mut found: Vec<_> =
-            stacks.iter().map(|(stack, (count, depth))| (*count, *stack, *depth)).collect();
-        found.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
-        let fail = |reason: String| {
-            CheckpointError::new("--policy", format!("{reason}; name what is frozen with --frozen PATTERN"))
-        };
-        let (stack, depth) = match found.as_slice() {
-            [] => {
-                let examples = name_examples(names);
-                return Err(fail(format!(
-                    "no name has numbered blocks such as `layer.0`; names begin with {examples}"
-                )));
-            }
-            [(most, first, depth), (next, second, other), ..] if next * 2 >= *most => {
-                let reason =
-                    format!("there are several stacks of blocks: {first} ({depth}), {second} ({other})");
-                return Err(fail(reason));
-            }
-            [(_, stack, depth), ..] => (stack.to_string(), *depth),
-        };
-        let parent = stack.rsplit_once('.').map_or("", |(parent, _)| parent);
-        let root = match parent.rsplit_once('.') {
-            Some((root, "encoder" | "transformer")) => format!("{root}."),
-            // GPT-2 calls the model itself `transformer`; its embeddings show that.
-            _ if ["encoder", "transformer"].contains(&parent)
-                && !names.iter().any(|name| name.starts_with("transformer.wte")) =>
-            {
-                String::new()
-            }
-            _ if parent.is_empty() => String::new(),
-            _ => format!("{parent}."),
-        };
-        let relative = format!("{parent}.rel_embeddings.");
-        let has_relative = names.iter().any(|name| name.starts_with(&relative));
-        let mut model = Self { stack, depth, root, has_relative, heads: Vec::new() };
-        let is_head = |name: &&&str| Group::of(&model.freeze_path(name)) == Group::Head;
-        let heads: BTreeSet<String> =
-            names.iter().filter(is_head).map(|name| model.head_name(name)).collect();
-        model.heads = heads.into_iter().collect();
-        Ok(model)
-    }
-
-    /// Returns the path of a tensor as `frostline-freeze` expects paths: `encoder.blocks.3.weight`.
-    fn freeze_path(&self, name: &str) -> String {
-        let leaf = freeze_leaf(name);
-        if let Some((stack, number)) = split_block(name)
-            && stack == self.stack
-        {
-            return format!("encoder.blocks.{number}.{leaf}");
-        }
-        let parent = self.stack.rsplit_once('.').map_or(String::new(), |(parent, _)| format!("{parent}."));
-        let beside = name.strip_prefix(&parent).unwrap_or_default();
-        let is_embedding = |part: &str| part.contains("embed") || EMBEDDINGS.contains(&part);
-        if name.split('.').any(is_embedding) || (self.has_relative && beside.starts_with("LayerNorm.")) {
-            return format!("encoder.embeddings.{leaf}");
-        }
-        // DeBERTa's convolution adds to the output of the first block.
-        if self.has_relative && beside.starts_with("conv.") {
-            return format!("encoder.blocks.0.{leaf}");
-        }
-        // The norm after the last block belongs to it.
-        let is_direct = |rest: &str| rest.split('.').count() == 2;
-        let inner = name.strip_prefix(&self.root).unwrap_or_default();
-        if (is_direct(beside) || is_direct(inner)) && is_norm(name) {
-            return format!("encoder.blocks.{}.{leaf}", self.depth - 1);
-        }
-        let head = self.head_name(name);
-        let number = self.heads.iter().position(|known| *known == head).unwrap_or(0);
-        format!("heads.{number}.{leaf}")
-    }
-
-    /// Returns the name of the head to which a tensor belongs.
-    fn head_name(&self, name: &str) -> String {
-        let inner = name.strip_prefix(&self.root).unwrap_or(name);
-        inner.split('.').next().unwrap_or(inner).into()
-    }
-}
-
-/// Returns the names of blocks and the number of the block in a name.
-fn split_block(name: &str) -> Option<(&str, usize)> {
-    let mut start = 0;
-    let mut parts = name.split('.').peekable();
-    while let Some(part) = parts.next() {
-        let end = start + part.len();
-        if BLOCKS.contains(&part)
-            && let Some(Ok(number)) = parts.peek().map(|next| next.parse::<u16>())
-        {
-            return Some((&name[..end], usize::from(number)));
-        }
-        start = end + 1;
-    }
-    None
-}
-
-/// Returns whether a tensor belongs to a LayerNorm or its kin.
-fn is_norm(name: &str) -> bool {
-    let layer = name.rsplit('.').nth(1).unwrap_or_default().to_lowercase();
-    layer.contains("norm") || layer.starts_with("ln") || layer.ends_with("_ln")
-}
-
-/// Returns the last segments of a path of `frostline-freeze`, by which methods such as BitFit select parameters.
-fn freeze_leaf(name: &str) -> &'static str {
-    match (is_norm(name), name.ends_with(".bias")) {
-        (true, false) => "gamma",
-        (true, true) => "beta",
-        (false, true) => "bias",
-        (false, false) => "weight",
-    }
-}
-
-/// Returns how names begin, for an error.
-fn name_examples(names: &BTreeSet<&str>) -> String {
-    let mut starts: Vec<String> = Vec::new();
-    for name in names {
-        let start: Vec<&str> = name.split('.').take(3).collect();
-        let start = start.join(".");
-        if !starts.contains(&start) {
-            starts.push(start);
-        }
-    }
-    let more = starts.len() > 6;
-    starts.truncate(6);
-    format!("{}{}", starts.join(", "), if more { ", …" } else { "" })
 }
 
 /// Returns whether a pattern matches a name, also without the `model.` of Lightning and distributed checkpoints.
@@ -447,13 +272,38 @@ mod tests {
                 .contains("names begin with fc1.weight, fc2.weight")
         );
         let albert = error(policy(), &["albert.encoder.albert_layer_groups.0.albert_layers.0.ffn.bias"]);
-        assert!(albert.contains("the encoder has 1 blocks") && albert.contains("ALBERT"), "{albert}");
+        assert!(albert.contains("all blocks of ALBERT share one group of weights"), "{albert}");
         let pattern =
             error(FreezeRule::Patterns(vec!["bert.*".into()]), &["distilbert.a.b.c", "classifier.bias"]);
         assert_eq!(
             pattern,
             "--frozen \"bert.*\": matches none of 2 names; they begin with classifier.bias, distilbert.a.b"
         );
+    }
+
+    #[test]
+    fn parts_are_those_of_the_model_itself() {
+        let names = BTreeSet::from([
+            "model.bert.embeddings.word_embeddings.weight",
+            "model.bert.encoder.layer.0.w.weight",
+            "model.bert.encoder.layer.1.w.weight",
+            "model.bert.encoder.relative_attention_bias.weight",
+            "model.classifier.weight",
+            "model.cls.predictions.embedding_bias.weight",
+        ]);
+        let model = ModelParts::find_parts(&names).unwrap();
+        assert_eq!(model.head_names(), ["classifier", "cls"]);
+        let parts: Vec<String> = names.iter().map(|name| model.part_of(name)).collect();
+        assert_eq!(parts, ["embeddings", "block 0", "block 1", "embeddings", "classifier", "cls"]);
+        for policy in ["global", "local+embeddings"] {
+            let error = model.resolve_policy(&Policy::parse(policy).unwrap()).unwrap_err().to_string();
+            assert!(error.contains("list the blocks, as in `blocks-0.3.6`"), "{error}");
+        }
+        let norms = BTreeSet::from(["layers.0.mlp.weight", "layers.1.mlp.weight", "norm.weight"]);
+        let model = ModelParts::find_parts(&norms).unwrap();
+        assert_eq!(model.part_of("norm.weight"), "final norm");
+        let last = model.resolve_policy(&Policy::parse("last-1").unwrap()).unwrap();
+        assert!(last.freezes(&model.policy_path("norm.weight", false)));
     }
 
     #[test]

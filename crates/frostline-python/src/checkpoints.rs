@@ -44,7 +44,7 @@ pub fn tensor_shapes(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(String, Vec
 }
 
 /// An error about a file is one of data; an error about a rule, whose place is an option of the program, one of a policy.
-fn raise_checkpoint(py: Python<'_>, error: &CheckpointError) -> PyErr {
+pub fn raise_checkpoint(py: Python<'_>, error: &CheckpointError) -> PyErr {
     if error.place.starts_with("--") {
         let reason = error.reason.replace("--frozen PATTERN", "`frozen`");
         return raise_text(py, "PolicyError", None, &reason);

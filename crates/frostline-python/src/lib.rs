@@ -42,6 +42,7 @@ fn _frostline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<aligner::Alignment>()?;
     module.add_class::<scores::Metric>()?;
     module.add_class::<policies::Policy>()?;
+    module.add_class::<policies::NamedParts>()?;
     module.add_function(wrap_pyfunction!(treebank::read_conllu, module)?)?;
     module.add_function(wrap_pyfunction!(layers::read_iob2, module)?)?;
     module.add_function(wrap_pyfunction!(layers::read_labelled, module)?)?;

@@ -1,8 +1,13 @@
-//! `Policy`: what a policy's name means for an encoder of known depth, for the part of the package that is written in Python.
+//! `Policy`: what a policy's name means for an encoder of known depth, and `ModelParts`: what it means for the parameters of a
+//! model; for the part of the package that is written in Python.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use frostline_checkpoint::ModelParts;
 use frostline_freeze::{FreezeSchedule, Group, ResolvedPolicy, Timeline};
 use pyo3::prelude::*;
 
+use crate::checkpoints::raise_checkpoint;
 use crate::errors::raise_text;
 
 /// A policy such as "first-4+embeddings", applied to an encoder.
@@ -20,7 +25,8 @@ fn resolve(py: Python<'_>, name: &str, depth: usize, heads: &[String]) -> PyResu
 }
 
 fn group_names(policy: &ResolvedPolicy, depth: usize, frozen: bool) -> Vec<String> {
-    let all = [Group::Embeddings].into_iter().chain((0..depth).map(Group::Block));
+    let blocks = (0..depth).map(Group::Block);
+    let all = [Group::Embeddings].into_iter().chain(blocks).chain([Group::Final]);
     all.filter(|group| policy.freezes_group(*group) == frozen).map(|group| group.to_string()).collect()
 }
 
@@ -38,7 +44,7 @@ impl Policy {
         self.inner.name()
     }
 
-    /// The frozen groups of the encoder: "embeddings", "block 0" and so on.
+    /// The frozen groups of the encoder: "embeddings", "block 0" and so on, and "final norm", which freezes with the last block.
     #[getter]
     fn frozen_groups(&self) -> Vec<String> {
         group_names(&self.inner, self.depth, true)
@@ -81,20 +87,75 @@ impl Policy {
     }
 }
 
+/// The parts of a model, found in the names of its parameters.
+#[pyclass(frozen, module = "frostline", name = "ModelParts")]
+pub struct NamedParts {
+    inner: ModelParts,
+    /// Each parameter with its name in the plain model.
+    names: BTreeMap<String, String>,
+}
+
+#[pymethods]
+impl NamedParts {
+    /// Finds the parts. `names` contains each parameter's name with its name in the plain model, without wrappers.
+    #[new]
+    fn new(py: Python<'_>, names: BTreeMap<String, String>) -> PyResult<Self> {
+        let plain: BTreeSet<&str> = names.values().map(String::as_str).collect();
+        let inner = ModelParts::find_parts(&plain).map_err(|error| {
+            raise_text(py, "PolicyError", None, &error.reason.replace("--frozen PATTERN", "`patterns`"))
+        })?;
+        Ok(Self { inner, names })
+    }
+
+    /// The number of blocks with weights of their own.
+    #[getter]
+    fn depth(&self) -> usize {
+        self.inner.depth()
+    }
+
+    /// The names of the heads; ["head"] for a model without one.
+    #[getter]
+    fn heads(&self) -> Vec<&str> {
+        self.inner.head_names()
+    }
+
+    /// The part of each parameter: "embeddings", "block 0", "final norm" or "head NAME".
+    #[getter]
+    fn of(&self) -> BTreeMap<&str, String> {
+        let part = |plain: &str| match self.inner.group_of(plain) {
+            Group::Head => format!("head {}", self.inner.part_of(plain)),
+            group => group.to_string(),
+        };
+        self.names.iter().map(|(name, plain)| (name.as_str(), part(plain))).collect()
+    }
+
+    /// Applies a policy to this model.
+    fn resolve(&self, py: Python<'_>, policy: &str) -> PyResult<Policy> {
+        let policy = frostline_freeze::Policy::parse(policy);
+        let policy = policy.map_err(|error| raise_text(py, "PolicyError", None, &error.to_string()))?;
+        let inner = self.inner.resolve_policy(&policy).map_err(|error| raise_checkpoint(py, &error))?;
+        let heads = self.inner.head_names().into_iter().map(String::from).collect();
+        Ok(Policy { inner, depth: self.inner.depth(), heads })
+    }
+
+    /// Whether the policy freezes each parameter. `norms` names parameters of norms that their names do not show.
+    #[pyo3(signature = (policy, norms = BTreeSet::new()))]
+    fn frozen(&self, policy: &Policy, norms: BTreeSet<String>) -> BTreeMap<&str, bool> {
+        let freezes = |name: &str, plain: &str| {
+            policy.inner.freezes(&self.inner.policy_path(plain, norms.contains(name)))
+        };
+        self.names.iter().map(|(name, plain)| (name.as_str(), freezes(name, plain))).collect()
+    }
+}
+
 /// Gradual unfreezing: steps, from 0, each with the groups of the encoder that are frozen from then on.
 #[pyfunction]
-pub fn gradual(
-    py: Python<'_>,
-    name: &str,
-    depth: usize,
-    heads: Vec<String>,
-    every: u64,
-) -> PyResult<Vec<(u64, Vec<String>)>> {
+pub fn gradual(py: Python<'_>, policy: &Policy, every: u64) -> PyResult<Vec<(u64, Vec<String>)>> {
     if every == 0 {
         let text = "every is 0, expected at least one step between two that unfreeze; give 1 or more";
         return Err(raise_text(py, "SettingError", None, text));
     }
-    let timeline = Timeline::gradual(&resolve(py, name, depth, &heads)?, every);
+    let (timeline, depth) = (Timeline::gradual(&policy.inner, every), policy.depth);
     let first = (0, group_names(timeline.at(0), depth, true));
     let later = timeline.unfreezings().map(|(step, policy)| (step, group_names(policy, depth, true)));
     Ok([first].into_iter().chain(later).collect())

@@ -6,8 +6,8 @@ import os
 from typing import Dict, List, NamedTuple, Tuple, Union
 
 from ._errors import PolicyError
-from ._families import find_parts, frozen_parts
-from ._frostline import Policy, tensor_shapes
+from ._frostline import tensor_shapes
+from ._names import find_parts
 
 
 class Account(NamedTuple):
@@ -55,12 +55,11 @@ def params(folder: Union[str, "os.PathLike[str]"], policy: str) -> Params:
     """
     shapes = dict(tensor_shapes(folder))
     parts = find_parts(shapes)
-    heads = parts.heads or ["head"]
-    resolved = Policy(policy, parts.depth, heads)
+    resolved = parts.resolve(policy)
     if any(method in ("lora", "adapters") for method in resolved.methods) or resolved.mix:
         advice = "use `frostline params`, which counts what the policy adds"
         raise PolicyError(f"`{policy}` adds parameters, which the files do not have", advice)
-    frozen, methods = frozen_parts(resolved, parts)
+    frozen = parts.frozen(resolved)
     order: Dict[str, List[int]] = {}
     for name, part in parts.of.items():
         count = 1
@@ -68,18 +67,8 @@ def params(folder: Union[str, "os.PathLike[str]"], policy: str) -> Params:
             count *= side
         row = order.setdefault(part, [0, 0])
         row[0] += count
-        if learns(name, part, frozen[name], methods):
-            row[1] += count
+        row[1] += 0 if frozen[name] else count
     return Params(policy, tuple(Account(part, *row) for part, row in sorted(order.items(), key=_place)))
-
-
-def learns(name: str, part: str, frozen: bool, methods: List[str], is_norm: bool = False) -> bool:
-    """Whether a parameter learns: under `+bitfit` and `+norms` only biases and norms of the encoder do."""
-    if frozen or not methods or part.startswith("head "):
-        return not frozen
-    lower = name.lower()
-    norm = is_norm or "norm" in lower.rsplit(".", 1)[0] or ".ln" in lower
-    return ("bitfit" in methods and lower.endswith(".bias")) or ("norms" in methods and norm)
 
 
 def _place(row: Tuple[str, List[int]]) -> Tuple[int, int]:
@@ -87,4 +76,4 @@ def _place(row: Tuple[str, List[int]]) -> Tuple[int, int]:
     part = row[0]
     if part.startswith("block "):
         return (1, int(part.split()[1]))
-    return ({"embeddings": 0, "final": 2}.get(part, 3), 0)
+    return ({"embeddings": 0, "final norm": 2}.get(part, 3), 0)

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 from torch import nn
 
 from .._errors import FrostlineError, SettingError
-from .._families import match_patterns, plain_name
+from .._names import match_patterns, plain_name
 from . import _cause
 from ._cause import Finding
 from ._fingerprint import Fingerprint, largest_difference, take

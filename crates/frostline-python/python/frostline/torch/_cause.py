@@ -140,7 +140,7 @@ def suspicions(
 
 def training_mode(model: nn.Module, frozen: Dict[str, bool]) -> List[Finding]:
     """Frozen parts whose dropout is active: the same input gives other outputs."""
-    from .._families import plain_name
+    from .._names import plain_name
 
     active = []
     for name, part in model.named_modules():

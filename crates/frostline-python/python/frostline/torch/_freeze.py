@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from torch import nn
 
 from .._errors import PolicyError, SettingError
-from .._families import Parts, find_parts, frozen_parts, match_patterns, plain_name
-from .._frostline import Policy
-from .._params import Account, _place, account_table, learns
+from .._names import find_parts, match_patterns, plain_name
+from .._params import Account, _place, account_table
 
 
 @dataclass(frozen=True)
@@ -137,31 +136,16 @@ def resolve(module: nn.Module, policy: Optional[str], patterns: Sequence[str]) -
     title = "patterns " + ", ".join(patterns)
     if policy is not None:
         parts = find_parts(names)
-        check_shared_blocks(parts, names, policy)
-        resolved = Policy(policy, parts.depth, parts.heads or ["head"])
+        resolved = parts.resolve(policy)
         if resolved.mix or resolved.adaptive or any(method in ("lora", "adapters") for method in resolved.methods):
             advice = "use PEFT for what is added, and a policy without these parts; `frostline sweep` has all of them"
             raise PolicyError(f"`{policy}` adds parameters or changes during the run", advice)
-        by_part, methods = frozen_parts(resolved, parts)
         norms = {f"{name}." for name, part in module.named_modules() if "norm" in type(part).__name__.lower()}
-        for name in names:
-            is_norm = name.rsplit(".", 1)[0] + "." in norms
-            frozen[name] = not learns(name, parts.of[name], by_part[name], methods, is_norm)
+        frozen = parts.frozen(resolved, {name for name in names if name.rsplit(".", 1)[0] + "." in norms})
         title = f"policy {policy}" + (f" and {title}" if patterns else "")
     for name in match_patterns(names, patterns) if patterns else []:
         frozen[name] = True
     return frozen, title
-
-
-def check_shared_blocks(parts: Parts, names: Iterable[str], policy: str) -> None:
-    """ALBERT applies one block several times: it can be frozen as a whole only."""
-    shared = any("albert_layer_groups." in name for name in names)
-    base = policy.split("+")[0]
-    if shared and parts.depth == 1 and base not in ("none", "all", "head-only"):
-        raise PolicyError(
-            f"`{policy}` is impossible: all blocks of ALBERT share one group of weights",
-            "choose none, all or head-only, each also with +embeddings",
-        )
 
 
 def all_parameters(module: nn.Module) -> List[Tuple[str, nn.Parameter]]:

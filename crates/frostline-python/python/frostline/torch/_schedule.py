@@ -10,9 +10,9 @@ from typing import Any, Iterable, List, Optional, Tuple
 from torch import nn
 
 from .._errors import SettingError
-from .._families import find_parts
 from .._frostline import gradual
-from ._freeze import FreezeReport, all_parameters, check_shared_blocks, freeze, report
+from .._names import find_parts
+from ._freeze import FreezeReport, all_parameters, freeze, report
 
 
 def schedule(
@@ -30,15 +30,13 @@ class Unfreezing:
     """A module that thaws group by group."""
 
     def __init__(self, module: nn.Module, policy: str, every: int, optimizer: Optional[Any]) -> None:
-        names = [name for name, _ in all_parameters(module)]
-        parts = find_parts(names)
-        check_shared_blocks(parts, names, policy)
+        parts = find_parts(name for name, _ in all_parameters(module))
         freeze(module, policy)
         self._kept = {id(parameter) for parameter in module.parameters() if not parameter.requires_grad}
         self._parts = parts.of
         self.module = module
         self.policy = policy
-        self.plan: List[Tuple[int, List[str]]] = gradual(policy, parts.depth, parts.heads or ["head"], every)
+        self.plan: List[Tuple[int, List[str]]] = gradual(parts.resolve(policy), every)
         self._next_step = 0
         if optimizer is not None:
             self.start(optimizer)
@@ -89,12 +87,10 @@ class Unfreezing:
 
     def _apply(self, frozen: Iterable[str]) -> None:
         groups = set(frozen)
-        all_blocks = all(part in groups for part in self._parts.values() if part.startswith("block "))
         for name, parameter in all_parameters(self.module):
             if id(parameter) in self._kept:
                 continue
-            part = self._parts[name]
-            is_frozen = all_blocks if part == "final" else part in groups
+            is_frozen = self._parts[name] in groups
             parameter.requires_grad_(not is_frozen)
             if is_frozen:
                 # A stale gradient would still move it.
