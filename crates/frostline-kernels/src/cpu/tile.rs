@@ -15,17 +15,54 @@ pub enum Left<'a> {
     Columns(&'a [f32], usize),
 }
 
+/// Rows of a right operand, and how far they are apart.
+pub type Right<'a> = (&'a [f32], usize);
+
+/// Rows of an output, and how far they are apart.
+pub type Output<'a> = (&'a mut [MaybeUninit<f32>], usize);
+
 /// Writes `out[m, n] = a[m, k] b[k, n]`; rows of `b` and `out` are contiguous, `b_row` and `out_row` apart.
 ///
 /// # Panics
 /// If a size is 0, or a matrix ends before its last element.
 #[inline(always)]
-pub fn product<S: Simd>(
+pub fn product<S: Simd>(simd: S, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
+    simd.product(sizes, a, b, out);
+}
+
+/// Defines [`product`] for an instruction set, as a function of its own: with its many shapes of tiles inside, each caller would take
+/// minutes to compile.
+macro_rules! compiled {
+    ($(#[$feature:meta])* $name:ident $(<const $fma:ident: bool>)?, $set:ty) => {
+        $(#[$feature])*
+        #[inline(never)]
+        pub fn $name $(<const $fma: bool>)? (simd: $set, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
+            multiply(simd, sizes, a, b, out);
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+compiled!(
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+    product_avx512,
+    super::vector::Avx512
+);
+#[cfg(target_arch = "x86_64")]
+compiled!(
+    #[target_feature(enable = "avx2,fma")]
+    product_avx2,
+    super::vector::Avx2
+);
+compiled!(product_plain<const FMA: bool>, super::vector::Plain<FMA>);
+
+#[inline(always)]
+fn multiply<S: Simd>(
     simd: S,
     [m, n, k]: [usize; 3],
     a: Left<'_>,
-    (b, b_row): (&[f32], usize),
-    (out, out_row): (&mut [MaybeUninit<f32>], usize),
+    (b, b_row): Right<'_>,
+    (out, out_row): Output<'_>,
 ) {
     let (data, [across, along]) = match a {
         Left::Rows(data, apart) => (data, [apart, 1]),
