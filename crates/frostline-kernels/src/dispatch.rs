@@ -79,7 +79,7 @@ fn detect() -> Isa {
 }
 
 /// Defines a function whose body is compiled for each [`Isa`]. A first parameter without a type is the body's alone: it has the
-/// instruction set, a value of a type S that implements [`Simd`](crate::cpu::vector::Simd).
+/// instruction set, a value of a type S that implements [`Product`](crate::cpu::tile::Product).
 macro_rules! dispatched {
     ($(#[$meta:meta])* pub fn $name:ident($simd:ident $(, $arg:ident: $type:ty)* $(,)?) $body:block) => {
         $crate::dispatch::dispatched! {
@@ -87,7 +87,7 @@ macro_rules! dispatched {
             /// For an instruction set.
             #[inline(always)]
             #[allow(clippy::too_many_arguments, unused_variables)]
-            fn body<S: $crate::cpu::vector::Simd>($simd: S $(, $arg: $type)*) $body
+            fn body<S: $crate::cpu::tile::Product>($simd: S $(, $arg: $type)*) $body
             $crate::cpu::vector::Avx512::new(), $crate::cpu::vector::Avx2::new(),
             $crate::cpu::vector::Plain::<true>, $crate::cpu::vector::Plain::<false>
         }

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
-use super::vector::{LANES, Lanes, Simd};
+use super::vector::{LANES, Lanes, Plain, Simd};
 
 /// The left operand of a product \[m, k\].
 #[derive(Clone, Copy)]
@@ -21,40 +21,56 @@ pub type Right<'a> = (&'a [f32], usize);
 /// Rows of an output, and how far they are apart.
 pub type Output<'a> = (&'a mut [MaybeUninit<f32>], usize);
 
+/// An instruction set that multiplies matrices by a function of its own. With all shapes of tiles inside, each caller would take
+/// minutes to compile.
+pub trait Product: Simd {
+    /// See [`product`].
+    fn product(self, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>);
+}
+
 /// Writes `out[m, n] = a[m, k] b[k, n]`; rows of `b` and `out` are contiguous, `b_row` and `out_row` apart.
 ///
 /// # Panics
 /// If a size is 0, or a matrix ends before its last element.
 #[inline(always)]
-pub fn product<S: Simd>(simd: S, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
+pub fn product<S: Product>(simd: S, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
     simd.product(sizes, a, b, out);
 }
 
-/// Defines [`product`] for an instruction set, as a function of its own: with its many shapes of tiles inside, each caller would take
-/// minutes to compile.
-macro_rules! compiled {
-    ($(#[$feature:meta])* $name:ident $(<const $fma:ident: bool>)?, $set:ty) => {
-        $(#[$feature])*
-        #[inline(never)]
-        pub fn $name $(<const $fma: bool>)? (simd: $set, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
-            multiply(simd, sizes, a, b, out);
+impl<const FMA: bool> Product for Plain<FMA> {
+    #[inline(never)]
+    fn product(self, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
+        multiply(self, sizes, a, b, out);
+    }
+}
+
+/// Implements the trait for a type that proves that the processor has these features.
+#[cfg(target_arch = "x86_64")]
+macro_rules! compiled_for {
+    ($features:literal, $set:ty) => {
+        impl Product for $set {
+            #[inline(always)]
+            fn product(self, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
+                /// The product, compiled for these features.
+                ///
+                /// # Safety
+                /// The processor must have them.
+                #[target_feature(enable = $features)]
+                #[inline(never)]
+                fn compiled(simd: $set, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
+                    multiply(simd, sizes, a, b, out);
+                }
+                // SAFETY: the value proves that the processor has the features.
+                unsafe { compiled(self, sizes, a, b, out) }
+            }
         }
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-compiled!(
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    product_avx512,
-    super::vector::Avx512
-);
+compiled_for!("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma", super::vector::Avx512);
 #[cfg(target_arch = "x86_64")]
-compiled!(
-    #[target_feature(enable = "avx2,fma")]
-    product_avx2,
-    super::vector::Avx2
-);
-compiled!(product_plain<const FMA: bool>, super::vector::Plain<FMA>);
+compiled_for!("avx2,fma", super::vector::Avx2);
 
 #[inline(always)]
 fn multiply<S: Simd>(

@@ -7,7 +7,6 @@
 #![allow(clippy::excessive_precision)]
 
 use super::fma::fma;
-use super::tile::{self, Left, Output, Right};
 use crate::dropout::RowMask;
 
 /// Numbers at once, and partial sums of a sum whose order is fixed.
@@ -28,9 +27,6 @@ pub trait Simd: Copy {
     fn load(self, numbers: [f32; LANES]) -> Self::Lanes;
     /// The [factors](RowMask::factor) of the units from `channel` on.
     fn factors(self, mask: RowMask, channel: usize) -> Self::Lanes;
-
-    /// The [product](super::tile::product) of two matrices.
-    fn product(self, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>);
 
     /// `a * b + c`, rounded once.
     #[inline(always)]
@@ -181,11 +177,6 @@ impl<const FMA: bool> Simd for Plain<FMA> {
     fn factors(self, mask: RowMask, channel: usize) -> Array<FMA> {
         Array(std::array::from_fn(|lane| mask.factor(channel + lane)))
     }
-
-    #[inline(always)]
-    fn product(self, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
-        tile::product_plain(self, sizes, a, b, out);
-    }
 }
 
 impl<const FMA: bool> Lanes for Array<FMA> {
@@ -258,7 +249,7 @@ pub use x86::{Avx2, Avx512};
 mod x86 {
     use core::arch::x86_64::*;
 
-    use super::{LANES, Lanes, Left, Output, Right, RowMask, Simd, tile};
+    use super::{LANES, Lanes, RowMask, Simd};
 
     /// AVX-512 (F, BW, DQ, VL) with FMA.
     #[derive(Clone, Copy)]
@@ -333,12 +324,6 @@ mod x86 {
         type Lanes = One;
         const FMA: bool = true;
         const TILE: [usize; 2] = [8, 2];
-
-        #[inline(always)]
-        fn product(self, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
-            // SAFETY: the processor has the instructions.
-            unsafe { tile::product_avx512(self, sizes, a, b, out) }
-        }
 
         #[inline(always)]
         fn splat(self, value: f32) -> One {
@@ -416,12 +401,6 @@ mod x86 {
         type Lanes = Two;
         const FMA: bool = true;
         const TILE: [usize; 2] = [6, 1];
-
-        #[inline(always)]
-        fn product(self, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
-            // SAFETY: the processor has the instructions.
-            unsafe { tile::product_avx2(self, sizes, a, b, out) }
-        }
 
         #[inline(always)]
         fn splat(self, value: f32) -> Two {
