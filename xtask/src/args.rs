@@ -144,4 +144,7 @@ pub(crate) struct CiArgs {
     /// Only these steps
     #[arg(long, value_name = "STEPS", value_delimiter = ',')]
     pub only: Vec<String>,
+    /// Skip a step after the tests if it would not end within so many minutes from now, and list it
+    #[arg(long, value_name = "N")]
+    pub minutes: Option<u32>,
 }

@@ -60,7 +60,7 @@ pub(super) fn build_calls() -> Vec<CargoCall> {
                   --config profile.quick.package.frostline-random.opt-level=3 --no-default-features --features flex";
     let place = format!("--target {TARGET} --target-dir {FOLDER}");
     [
-        format!("test -p frostline-kernels --lib --test parity {common} {place}"),
+        format!("test -p frostline-kernels --lib --test stock {common} {place}"),
         format!("build -p frostline {common} {place}"),
     ]
     .map(|words| {

@@ -70,7 +70,13 @@ pub(crate) fn run_ci(args: &CiArgs) -> CommandResult<Ending> {
     let mut session = CiSession { scratch, shared: shared_folder(), python, skips: Vec::new() };
     let mut rows: Vec<StepRow> = Vec::new();
     let mut ahead = BuildAhead::default();
+    let begun = Instant::now();
     for step in &steps {
+        let minutes = begun.elapsed().as_secs_f64() / 60.0;
+        if let Some(outcome) = out_of_time(step, minutes, args.minutes) {
+            rows.push(StepRow { step: step.name, outcome, elapsed_s: 0.0 });
+            continue;
+        }
         if step.name == FIRST_LONG {
             let builds = steps.iter().filter_map(|step| Some((step.name, step.separate_calls()?))).collect();
             ahead = BuildAhead::start_builds(builds);
@@ -99,6 +105,17 @@ pub(crate) fn run_ci(args: &CiArgs) -> CommandResult<Ending> {
     }
     let _ = std::fs::remove_dir_all(&session.scratch);
     Ok(session.print_summary(&rows, steps.len()))
+}
+
+/// Returns that a step is skipped if it would probably not end in time.
+fn out_of_time(step: &CiStep, elapsed: f64, limit: Option<u32>) -> Option<StepOutcome> {
+    let (limit, minutes) = (limit?, step.expected_minutes()?);
+    (elapsed + f64::from(minutes) > f64::from(limit)).then(|| {
+        say!("\n== {}", step.name);
+        StepOutcome::skip_here(format!(
+            "it takes some {minutes} minutes, and {elapsed:.0} of {limit} are over"
+        ))
+    })
 }
 
 /// Returns the requested steps, in their order; all if none is named.

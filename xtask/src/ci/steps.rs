@@ -59,7 +59,7 @@ pub(super) fn all_steps(scratch: &Path) -> Vec<CiStep> {
     let out = |folder: &str| ["--out".to_string(), scratch.join(folder).display().to_string()];
     // The code for other processors, if this one can run it. Whole sweeps on them are part of `test`: `tests/real/bits.rs`.
     let lesser = |name, isa| {
-        let calls = ["test --workspace --test parity", "test --workspace --lib -- cpu::"];
+        let calls = ["test --workspace --test stock", "test --workspace --lib -- cpu::"];
         calls_step(name, calls.map(|arguments| cargo_call(arguments).with_variable("FROSTLINE_ISA", isa)))
     };
     let doc = cargo_call("doc --workspace --no-deps").with_variable("RUSTDOCFLAGS", "-Dwarnings");
@@ -109,6 +109,19 @@ pub(super) fn all_steps(scratch: &Path) -> Vec<CiStep> {
 }
 
 impl CiStep {
+    /// The minutes that a step takes on two cores, if a run without much time may leave it out. What the program does for a user is
+    /// tested before the first of these.
+    pub(super) fn expected_minutes(&self) -> Option<u32> {
+        Some(match self.name {
+            "browser" | "docs" | "fuzz" => 5,
+            "track" | "serve" => 3,
+            "paper" | "nvrtc" => 2,
+            "python-package" | "cluster" | "gpu" => 7,
+            "aarch64" | "asan" => 6,
+            _ => return None,
+        })
+    }
+
     /// The calls that this step starts with, if their build shares nothing with other steps' builds and so can be made
     /// at the same time.
     pub(super) fn separate_calls(&self) -> Option<Vec<CargoCall>> {
@@ -189,7 +202,8 @@ fn nvrtc_call() -> CargoCall {
 }
 
 fn gpu_tests(filter: &str) -> CargoCall {
-    let arguments = "test --profile quick -p frostline-kernels -p frostline-train -p frostline-tagger --features \
+    let arguments = "test --profile quick --config profile.quick.package.frostline-kernels.opt-level=2 -p frostline-kernels \
+                     -p frostline-train -p frostline-tagger --features \
                      frostline-kernels/cuda,frostline-kernels/wgpu,frostline-train/wgpu,frostline-tagger/wgpu --test gpu --test device";
     cargo_call(&format!("{arguments}{filter}")).with_variable("FROSTLINE_DEVICE", "software")
 }
@@ -199,7 +213,7 @@ fn gpu_tests(filter: &str) -> CargoCall {
 /// separate target folder leaves the other steps' builds unchanged.
 fn asan_step() -> CiStep {
     let arguments = "test --profile quick --config profile.quick.package.frostline-kernels.opt-level=2 -p frostline-kernels \
-                     --lib --test parity --target x86_64-unknown-linux-gnu --target-dir target/asan";
+                     --lib --test stock --target x86_64-unknown-linux-gnu --target-dir target/asan";
     let call = cargo_call(arguments)
         .with_variable("RUSTC_BOOTSTRAP", "1")
         .with_variable("RUSTFLAGS", "-Zsanitizer=address");
