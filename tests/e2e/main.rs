@@ -1,6 +1,7 @@
 //! The sweep end to end, with a fake runner if no training is needed.
 
 mod bad_input;
+mod block_choice;
 mod command_line;
 #[cfg(unix)]
 mod interruption;

@@ -2,6 +2,7 @@
 //! parameters, and resuming after a kill.
 
 mod bits;
+mod block_scores;
 mod demo;
 mod faults;
 mod inputs;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use frostline_record::{FindLr, Init};
-use frostline_sweep::{Action, Backend, InputFolders, SettingChanges, SweepRequest};
+use frostline_sweep::{Action, Backend, InputFolders, OutputKind, SettingChanges, SweepRequest};
 
 use crate::command::SweepCommand;
 use crate::shared::{OutputArgs, SharingArgs};
@@ -104,6 +104,29 @@ pub struct PlanArgs {
     data_report: bool,
 }
 
+/// `score-blocks`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Nothing is trained but a short run for the last score. With --out, block_scores.json and block_scores.svg are written there.
+
+Examples:
+    frostline score-blocks --lang en
+    frostline score-blocks --plan paper --data TREEBANKS --models ENCODERS --lang en,pcm --out scores
+    frostline score-blocks --plan my-plan.toml --encoder DIR --sentences 512 --json
+
+Exit codes: 0 done, 2 bad plan or arguments, 3 environment (data, encoder, output folder, device).")]
+pub struct ScoreBlocksArgs {
+    /// The study
+    #[command(flatten)]
+    study: StudyArgs,
+    /// Train sentences whose gradients are computed, at most; probes take three times as many
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    sentences: u32,
+    /// Write JSON to standard output, and lines for people to standard error
+    #[arg(long)]
+    json: bool,
+}
+
 /// `begin`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -163,6 +186,16 @@ impl PlanArgs {
             false => Action::List { calibrate: self.calibrate },
         };
         SweepCommand::Sweep(Box::new(self.study.into_request(action)))
+    }
+}
+
+impl ScoreBlocksArgs {
+    /// Returns what these arguments ask for.
+    #[must_use]
+    pub fn into_command(self) -> SweepCommand {
+        let action = Action::ScoreBlocks { sentences: self.sentences as usize };
+        let output = if self.json { OutputKind::Json } else { OutputKind::Text };
+        SweepCommand::Sweep(Box::new(SweepRequest { output, ..self.study.into_request(action) }))
     }
 }
 

@@ -12,7 +12,7 @@ use frostline_model::{Checkpoint, EncoderConfig, HeadShape, ParameterSource, Ran
 use frostline_record::{Cell, Outcome, Record, Settings};
 use frostline_train::{extras, timeline};
 
-use crate::blocks::encoder_blocks;
+use crate::blocks::blocks_of_cell;
 use crate::cell;
 use crate::heads::HEAD_STD;
 use crate::heads::{head_names, heads, owner};
@@ -96,7 +96,7 @@ impl Standard {
         let heads = heads(settings, |task| tasks.get(task).map_or(&[], |facts| facts.tags.as_slice()));
         let mut policies = Vec::new();
         for (_, stage) in settings.in_stages()? {
-            let policy = stage.policy.resolve(encoder_blocks(&encoder), &head_names(settings))?;
+            let policy = stage.policy.resolve(blocks_of_cell(cell, &encoder), &head_names(settings))?;
             policies.push((policy, stage));
         }
         let stages = Stage::all(&policies, result)?;

@@ -152,7 +152,7 @@ fn probe<B: Kernels>(
 
 /// Returns the labels of the words with a label position. Every train tag is in the tag set, so each has a
 /// label.
-fn gold(example: &frostline_train::Example) -> impl Iterator<Item = u32> + '_ {
+pub(crate) fn gold(example: &frostline_train::Example) -> impl Iterator<Item = u32> + '_ {
     let words = example.words.iter().zip(&example.gold);
     words.filter(|(word, _)| word.is_ok()).filter_map(|(_, gold)| *gold)
 }

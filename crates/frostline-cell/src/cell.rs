@@ -121,7 +121,7 @@ struct Prepared {
 impl Prepared {
     fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Self> {
         let data = load(cell, verify, shared)?;
-        let stages = Stage::all(&cell.settings, &data, verify)?;
+        let stages = Stage::all(cell, &data, verify)?;
         let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
         let added = extras(&cell.settings, &policies, data.encoder.depth)?;
         let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };

@@ -8,7 +8,7 @@ use frostline_model::EncoderConfig;
 use frostline_record::{Cell, CellFacts, HeadKind, Init, Settings, TaskSettings};
 use frostline_train::extras;
 
-use crate::blocks::encoder_blocks;
+use crate::blocks::blocks_of_cell;
 use crate::corpora::{Corpora, PADDING, TaskSentences, drawn_by};
 use crate::corpus::Portions;
 use crate::document::NO_FEATURE;
@@ -45,7 +45,7 @@ pub(crate) fn check_cells(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<C
             check_export(settings, &encoder)?;
             let depth = encoder.depth;
             for (_, stage) in settings.in_stages()? {
-                let policy = stage.policy.resolve(encoder_blocks(&encoder), &head_names(settings))?;
+                let policy = stage.policy.resolve(blocks_of_cell(cell, &encoder), &head_names(settings))?;
                 check_biases(&policy, &encoder)?;
                 extras(settings, &[&policy], depth)?;
             }

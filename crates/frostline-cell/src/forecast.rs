@@ -46,7 +46,7 @@ fn of_cell(
     // Baselines take time, and no prediction depends on them.
     plain.settings.eval.baselines = Switch::Off;
     let data = load(&plain, false, shared)?;
-    let stages = Stage::all(&cell.settings, &data, false)?;
+    let stages = Stage::all(cell, &data, false)?;
     let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
     let added = extras(&cell.settings, &policies, data.encoder.depth)?;
     let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };

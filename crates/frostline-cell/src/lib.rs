@@ -5,6 +5,7 @@ mod aligned;
 pub mod audit;
 mod baselines;
 pub mod bench;
+mod block_scores;
 pub mod blocks;
 mod busy;
 pub mod calibration;

@@ -9,13 +9,13 @@ use burn::module::AutodiffModule as _;
 use frostline_freeze::{PrefixMode, Timeline};
 use frostline_kernels::Train;
 use frostline_model::{EncoderConfig, Network};
-use frostline_record::{self as record, Checkpoints, Event, FileName, Job, Settings, StageOutcome};
+use frostline_record::{self as record, Cell, Checkpoints, Event, FileName, Job, Settings, StageOutcome};
 use frostline_train::{
     Finished, Run, RunEvent, Saved, Task as Learned, evaluate, features, settling_rule, timeline, train,
 };
 use tracing::{debug_span, info_span};
 
-use crate::blocks::encoder_blocks;
+use crate::blocks::blocks_of_cell;
 use crate::data::{Data, TaskData};
 use crate::heads::head_names;
 use crate::history::{History, ms};
@@ -38,14 +38,14 @@ impl Stage {
     ///
     /// # Errors
     /// If a policy does not fit the encoder.
-    pub fn all(settings: &Settings, data: &Data, verify: bool) -> Result<Vec<Self>> {
+    pub fn all(cell: &Cell, data: &Data, verify: bool) -> Result<Vec<Self>> {
         let mut stages: Vec<Self> = Vec::new();
-        for (name, mut settings) in settings.in_stages()? {
+        for (name, mut settings) in cell.settings.in_stages()? {
             if verify {
                 settings.train.epochs = settings.train.epochs.min(1);
             }
             let heads = head_names(&settings);
-            let policy = settings.policy.resolve(encoder_blocks(&data.encoder), &heads)?;
+            let policy = settings.policy.resolve(blocks_of_cell(cell, &data.encoder), &heads)?;
             let before = stages.last().map_or(Some(usize::MAX), |stage| stage.constant);
             let constant = before.zip(policy.constant_prefix()).map(|(before, now)| before.min(now));
             let mut stage = Self { name, timeline: policy.clone().into(), constant, settings };

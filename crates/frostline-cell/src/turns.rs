@@ -13,7 +13,7 @@ use frostline_record::{Cell, MadeBy, Measurement, PairedTimes, SCHEMA, TimedPoli
 use frostline_score::median;
 use frostline_train::{Dataset, Prefix, Run, StepTime, Task, TurnTaker, Turns, View, compute_prefix, extras};
 
-use crate::blocks::encoder_blocks;
+use crate::blocks::blocks_of_cell;
 use crate::busy::Busy;
 use crate::data::Data;
 use crate::heads::{HEAD_STD, head_names};
@@ -77,8 +77,10 @@ impl Work for Timing<'_> {
         let set = drawn(&data, first, job.measure);
         let (mut models, mut ready): (Vec<(EncoderConfig, Network<B>)>, Vec<Ready<'_>>) = Default::default();
         for cell in &job.cells {
-            let policy =
-                cell.settings.policy.resolve(encoder_blocks(&data.encoder), &head_names(&cell.settings))?;
+            let policy = cell
+                .settings
+                .policy
+                .resolve(blocks_of_cell(cell, &data.encoder), &head_names(&cell.settings))?;
             let added = extras(&cell.settings, &[&policy], data.encoder.depth)?;
             let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
             let known = models.iter().position(|(other, _)| *other == encoder);
@@ -182,7 +184,8 @@ fn settled(rounds: &[Vec<StepTime>], base: usize, by_cpu_time: bool, within: f64
     })
 }
 
-fn load_data(cell: &Cell, shared: &mut Shared) -> Result<std::sync::Arc<Data>> {
+/// Returns a cell's data without its baselines.
+pub(crate) fn load_data(cell: &Cell, shared: &mut Shared) -> Result<std::sync::Arc<Data>> {
     let mut cell = cell.clone();
     // Baselines are not needed, and would be computed.
     cell.settings.eval.baselines = frostline_record::Switch::Off;
@@ -208,7 +211,8 @@ fn drawn(data: &Data, cell: &Cell, measure: Measurement) -> Dataset {
     Dataset { examples, unseen_tags: Vec::new() }
 }
 
-fn network<B: Train>(
+/// Builds the model with which a cell starts.
+pub(crate) fn network<B: Train>(
     cell: &Cell,
     data: &Data,
     encoder: &EncoderConfig,

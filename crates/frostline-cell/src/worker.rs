@@ -11,7 +11,7 @@ use frostline_record::{Answer, Event, Request};
 use crate::cell::CellTask;
 use crate::shared::Shared;
 use crate::version::{self, made_by};
-use crate::{check, facts, forecast, stop, turns};
+use crate::{block_scores, check, facts, forecast, stop, turns};
 use frostline_kernels::backend;
 
 /// Answers requests on this backend until standard input closes.
@@ -59,6 +59,7 @@ fn answer(question: Request, backend: &str, shared: &mut Shared) -> Result<Answe
         Request::Data(cells) => Answer::Facts(facts::of_cells(&cells, &mut shared.corpora)?),
         Request::Forecast(job) => Answer::Forecasts(forecast::forecast_cells(&job, backend, shared)?),
         Request::Time(job) => Answer::Times(turns::measure(&job, backend, shared)?),
+        Request::Score(job) => Answer::Scores(block_scores::score_cells(&job, backend, shared)?),
         Request::Run(_) | Request::Stop => bail!("it has no answer"),
     })
 }

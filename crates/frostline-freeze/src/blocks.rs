@@ -1,12 +1,19 @@
-//! The blocks of an encoder as policies see them: how many there are, and which of them attend to a window alone.
+//! The blocks of an encoder as policies see them: how many there are, which of them attend to a window alone, and their order by
+//! scores.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::BlockScore;
+
+/// The blocks of an encoder from the highest score to the lowest, by score.
+pub type BlockOrders = BTreeMap<BlockScore, Vec<usize>>;
 
 /// The blocks of an encoder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     depth: usize,
     local: BTreeSet<usize>,
+    orders: BlockOrders,
 }
 
 impl Blocks {
@@ -18,7 +25,35 @@ impl Blocks {
     pub fn new(depth: usize, local: impl IntoIterator<Item = usize>) -> Self {
         let local: BTreeSet<usize> = local.into_iter().collect();
         assert!(local.iter().all(|block| *block < depth), "local blocks {local:?} of {depth}");
-        Self { depth, local }
+        Self { depth, local, orders: BTreeMap::new() }
+    }
+
+    /// Returns these blocks with their order by scores, which policies such as `fisher-3` need.
+    #[must_use]
+    pub fn with_orders(self, orders: BlockOrders) -> Self {
+        Self { orders, ..self }
+    }
+
+    /// Returns these blocks with some order by every score, to check policies before scores are known.
+    #[must_use]
+    pub fn in_any_order(self) -> Self {
+        let order: Vec<usize> = (0..self.depth).collect();
+        let orders = BlockScore::ALL.into_iter().map(|score| (score, order.clone())).collect();
+        self.with_orders(orders)
+    }
+
+    /// Returns the blocks from the highest score to the lowest; `None` if the order is not known.
+    ///
+    /// # Errors
+    /// If the known order is not one of all blocks.
+    pub(crate) fn by_score(&self, score: BlockScore) -> Result<Option<&[usize]>, String> {
+        let Some(order) = self.orders.get(&score) else { return Ok(None) };
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        match sorted.into_iter().eq(0..self.depth) {
+            true => Ok(Some(order)),
+            false => Err(format!("{order:?} is no order of {} blocks", self.depth)),
+        }
     }
 
     /// Returns the number of blocks.
@@ -38,6 +73,6 @@ impl Blocks {
 impl From<usize> for Blocks {
     /// Returns this many blocks of one kind.
     fn from(depth: usize) -> Self {
-        Self { depth, local: BTreeSet::new() }
+        Self { depth, local: BTreeSet::new(), orders: BTreeMap::new() }
     }
 }

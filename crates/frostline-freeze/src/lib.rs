@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod block_score;
 mod blocks;
 mod cost;
 mod group;
@@ -17,7 +18,8 @@ mod subsets;
 mod timeline;
 
 pub use accounts::{Account, Accounts, Parameter};
-pub use blocks::Blocks;
+pub use block_score::BlockScore;
+pub use blocks::{BlockOrders, Blocks};
 pub use cost::{Cost, PrefixMode, Work, Workload};
 pub use group::Group;
 pub use machine::Machine;

@@ -29,7 +29,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::PeftMethod;
+use crate::{BlockScore, PeftMethod};
 
 /// A freezing policy, such as `first-4+embeddings` or `none+lora`.
 ///
@@ -73,6 +73,8 @@ pub enum FrozenBlocks {
     Global,
     /// `local`: the blocks that attend to a window, if others attend to the whole sentence.
     Local,
+    /// `fisher-K` and so on: all but the K blocks with the highest score.
+    AllButBest(BlockScore, BlockCount),
     /// `blocks-0.3.5`: these, counted from 0 at the input, as they were written.
     Listed(Vec<usize>),
     /// `subsets`, in a plan's grid: every set of blocks. It cannot be resolved.
@@ -230,6 +232,21 @@ impl Policy {
         &self.tuning
     }
 
+    /// Returns the score by which the policy chooses blocks, and how many of the best blocks it trains.
+    #[must_use]
+    pub const fn best_blocks(&self) -> Option<(BlockScore, BlockCount)> {
+        match self.frozen.blocks {
+            FrozenBlocks::AllButBest(score, count) => Some((score, count)),
+            _ => None,
+        }
+    }
+
+    /// Returns the score by which the policy chooses blocks, if it does.
+    #[must_use]
+    pub fn block_score(&self) -> Option<BlockScore> {
+        self.best_blocks().map(|(score, _)| score)
+    }
+
     /// Returns the changes during a run.
     #[must_use]
     pub const fn schedule(&self) -> FreezeSchedule {
@@ -334,7 +351,7 @@ fn describe_choices(depth: Option<usize>) -> String {
     };
     format!(
         "{encoder}: none, all, first-K, last-K and top-K (K from 1 to {k}, or such as 25%), alternating, blocks-0.2 (any of 0 to \
-         {block}), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; \
+         {block}), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; \
          where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with \
          +adaptive; each with +mix"
     )
@@ -359,6 +376,9 @@ fn parse_base(name: &str, base: &str) -> Result<Frozen, String> {
         Some(("first", k)) => FrozenBlocks::First(parse_count(name, k)?),
         Some(("last", k)) => FrozenBlocks::Last(parse_count(name, k)?),
         Some(("top", k)) => FrozenBlocks::AllButLast(parse_count(name, k)?),
+        Some((score, k)) if let Some(score) = BlockScore::of_name(score) => {
+            FrozenBlocks::AllButBest(score, parse_count(name, k)?)
+        }
         Some(("blocks", list)) => FrozenBlocks::Listed(parse_list(name, list)?),
         _ => return Err(format!("there is no policy `{name}`")),
     };
@@ -374,7 +394,9 @@ fn parse_count(name: &str, k: &str) -> Result<BlockCount, String> {
         };
     }
     match parse_number(name, k)? {
-        0 if name.starts_with("top") => Err(format!("`{name}` trains no block: write `head-only`")),
+        0 if !["first", "last"].iter().any(|kind| name.starts_with(kind)) => {
+            Err(format!("`{name}` trains no block: write `head-only`"))
+        }
         0 => Err(format!("`{name}` freezes no block: write `none`")),
         k => Ok(BlockCount::Blocks(k)),
     }
@@ -457,8 +479,8 @@ mod tests {
         assert_eq!(
             error("frist-2"),
             "there is no policy `frist-2`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the \
-             number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), head-only; \
-             each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, \
+             number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), \
+             head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, \
              they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each \
              with +mix"
         );

@@ -76,6 +76,17 @@ impl Policy {
             FrozenBlocks::First(k) => (0..count(*k)?).collect(),
             FrozenBlocks::Last(k) => (depth - count(*k)?..depth).collect(),
             FrozenBlocks::AllButLast(k) => (0..depth - count(*k)?).collect(),
+            FrozenBlocks::AllButBest(score, k) => {
+                let order = all.by_score(*score)?.ok_or_else(|| {
+                    format!(
+                        "`{self}` chooses blocks by a score of the encoder on a task, which a sweep computes before it starts; \
+                         name the blocks here, as in `blocks-0.1.2`, or ask `frostline score-blocks`"
+                    )
+                })?;
+                let mut frozen = order[count(*k)?..].to_vec();
+                frozen.sort_unstable();
+                frozen
+            }
             FrozenBlocks::Alternating => (0..depth).step_by(2).collect(),
             FrozenBlocks::Global => of_kind(false)?,
             FrozenBlocks::Local => of_kind(true)?,
@@ -243,6 +254,7 @@ fn head_of(path: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{BlockOrders, BlockScore};
 
     fn frozen_blocks(name: &str, depth: usize) -> Vec<usize> {
         let policy = ResolvedPolicy::parse(name, depth).unwrap();
@@ -291,6 +303,35 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn the_blocks_with_the_highest_scores_learn() {
+        let orders = BlockOrders::from([(BlockScore::Fisher, vec![2, 5, 0, 1, 4, 3])]);
+        let resolve = |name: &str, orders: &BlockOrders| {
+            let blocks = Blocks::from(6).with_orders(orders.clone());
+            Policy::parse(name).unwrap().resolve(blocks, &["head"])
+        };
+        let frozen = |name: &str| {
+            let policy = resolve(name, &orders).unwrap();
+            (0..6).filter(|&block| policy.freezes_group(Group::Block(block))).collect::<Vec<_>>()
+        };
+        assert_eq!(frozen("fisher-2"), [0, 1, 3, 4]);
+        assert_eq!(frozen("fisher-50%+embeddings"), [1, 3, 4]);
+        assert_eq!(frozen("fisher-6"), [0; 0]);
+        let same = resolve("fisher-2+lora", &orders).unwrap().canonical_form();
+        assert_eq!(same, ResolvedPolicy::parse("blocks-0.1.3.4+lora", 6).unwrap().canonical_form());
+        let error = |name: &str, orders: &BlockOrders| resolve(name, orders).unwrap_err().to_string();
+        assert!(error("fisher-7", &orders).contains("the encoder has 6 blocks"));
+        assert!(error("rgn-2", &orders).contains("which a sweep computes before it starts"));
+        for broken in [vec![0, 1, 2], vec![0, 0, 1, 2, 3, 4], vec![1, 2, 3, 4, 5, 6]] {
+            let orders = [(BlockScore::Fisher, broken)].into();
+            assert!(error("fisher-2", &orders).contains("is no order of 6 blocks"));
+        }
+        for name in ["fisher", "fisher-0", "fisher-x", "fisher-100%", "shapley-2"] {
+            assert!(Policy::parse(name).is_err(), "{name}");
+        }
+        assert_eq!(Policy::parse("snr-2+mix").unwrap().block_score(), Some(BlockScore::Snr));
     }
 
     #[test]
@@ -406,7 +447,7 @@ mod tests {
             error("first-9"),
             "`first-9` is impossible: the encoder has 6 blocks. For an encoder of 6 blocks there are: none, all, \
              first-K, last-K and top-K (K from 1 to 6, or such as 25%), alternating, blocks-0.2 (any of 0 to 5), \
-             head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where \
+             fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where \
              blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with \
              +adaptive; each with +mix"
         );

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use frostline_freeze::BlockOrders;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -39,6 +40,9 @@ pub struct Cell {
     pub settings: Settings,
     /// The files that are read.
     pub inputs: Inputs,
+    /// The order of the encoder's blocks by each score that a policy of the cell chooses blocks by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub block_orders: BlockOrders,
 }
 
 impl Cell {
@@ -46,12 +50,34 @@ impl Cell {
     /// backend and the code: a record under this id can be trusted to be this experiment's.
     #[must_use]
     pub fn new(settings: Settings, inputs: Inputs, backend: &str, code: &str) -> Self {
+        let (schema, backend, code) = (SCHEMA, backend.to_string(), code.to_string());
+        let block_orders = BlockOrders::new();
+        let mut cell = Self { schema, id: String::new(), backend, code, settings, inputs, block_orders };
+        cell.id = cell.identity();
+        cell
+    }
+
+    /// Returns the cell with the order of blocks by scores, which is a part of its identity.
+    #[must_use]
+    pub fn with_block_orders(mut self, orders: BlockOrders) -> Self {
+        self.block_orders = orders;
+        self.id = self.identity();
+        self
+    }
+
+    fn identity(&self) -> String {
+        let Self { settings, inputs, backend, code, block_orders, .. } = self;
         let contents: BTreeMap<&str, &str> =
             inputs.iter().map(|(role, input)| (role.as_str(), input.sha256.as_str())).collect();
-        let text = serde_json::to_string(&(SCHEMA, &settings, contents, backend, code))
-            .expect("plain data always serialises");
-        let id = hex(&Sha256::digest(text.as_bytes()))[..16].to_string();
-        Self { schema: SCHEMA, id, backend: backend.into(), code: code.into(), settings, inputs }
+        let whole = (SCHEMA, settings, contents, backend, code);
+        // Without orders it is what it was before there were any.
+        let text = if block_orders.is_empty() {
+            serde_json::to_string(&whole)
+        } else {
+            serde_json::to_string(&(whole, block_orders))
+        };
+        let text = text.expect("plain data always serialises");
+        hex(&Sha256::digest(text.as_bytes()))[..16].to_string()
     }
 
     /// Returns a readable folder name: language, policy (at most its first hundred characters, `pct` for `%`,

@@ -296,9 +296,9 @@ mod tests {
           |
         2 | policy = 'frist-4'
           |          ^^^^^^^^^
-        there is no policy `frist-4`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix
+        there is no policy `frist-4`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix
 
-        `"frist-4"` does not fit the setting `policy`: there is no policy `frist-4`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix
+        `"frist-4"` does not fit the setting `policy`: there is no policy `frist-4`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix
         "#);
     }
 

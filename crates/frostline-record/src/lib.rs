@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod baseline;
+mod block_scores;
 mod cell;
 mod cell_files;
 mod check;
@@ -43,6 +44,7 @@ mod unread_settings;
 mod weights;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
+pub use block_scores::{BlockScores, ScoreJob, rank_blocks};
 pub use cell::{Cell, Input, Inputs, sha256};
 pub use cell_files::prediction_file;
 pub use claim::{
@@ -84,4 +86,4 @@ pub use tuning::{AdapterSettings, LoraSettings};
 pub use twin_cells::{GridPlace, Reading, Twin, find_twins};
 
 /// Types of `frostline-freeze` that settings are made of.
-pub use frostline_freeze::{Policy, SettlingRule};
+pub use frostline_freeze::{BlockOrders, BlockScore, Policy, SettlingRule};

@@ -7,7 +7,7 @@
 use frostline_files::claim::{Disk, WorkClaim};
 use serde::{Deserialize, Serialize};
 
-use crate::{Bits, Cell, CellFacts, Checkpoints, Forecast, PairedTimes, TimingJob};
+use crate::{Bits, BlockScores, Cell, CellFacts, Checkpoints, Forecast, PairedTimes, ScoreJob, TimingJob};
 
 /// What a worker is asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,8 @@ pub enum Request {
     Forecast(ForecastJob),
     /// Measure training steps: [`Answer::Times`].
     Time(TimingJob),
+    /// Score blocks before training: [`Answer::Scores`], one for each cell.
+    Score(ScoreJob),
     /// Take no further request, store a checkpoint of the running cell after its step, and end.
     Stop,
 }
@@ -115,6 +117,8 @@ pub enum Answer {
     Forecasts(Vec<Forecast>),
     /// Times of training steps, or the memory that they take.
     Times(PairedTimes),
+    /// Scores of the blocks of cells.
+    Scores(Vec<BlockScores>),
 }
 
 /// A program and the device that it computes on. Further keys are ignored.

@@ -10,6 +10,7 @@
 //! terminal, and know no topic.
 #![forbid(unsafe_code)]
 
+mod block_scores;
 mod browser;
 mod chart;
 mod document;
@@ -29,6 +30,7 @@ mod table;
 mod topic;
 mod topics;
 
+pub use crate::block_scores::{block_score_figure, block_score_table};
 pub use crate::merged::{Merged, MergedPredictions};
 pub use crate::render::escape::visible;
 pub use crate::report::{Predictions, Report, ReportError, ReportFile};

@@ -141,7 +141,7 @@ fn check_policies(study: &Study, encoders: &BTreeMap<String, EncoderInput>) -> C
         let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
         for (_, stage) in settings.in_stages().blame_plan()? {
             let blocks = &encoders[&settings.encoder.name].blocks;
-            stage.policy.resolve(blocks.clone(), &heads).blame_plan()?;
+            stage.policy.resolve(blocks.clone().in_any_order(), &heads).blame_plan()?;
         }
     }
     Ok(())
@@ -175,7 +175,10 @@ impl StudyInputs {
     /// Makes a cell with these settings.
     pub(crate) fn make_cell(&self, study: &Study, program: &Program, settings: Settings) -> Cell {
         let inputs = self.inputs_of_cell(&settings);
-        Cell::new(settings, inputs, &study.backend.to_string(), &program.about.code)
+        let depth = self.encoders[&settings.encoder.name].blocks.depth();
+        let orders = study.block_orders.orders_of_cell(&settings, depth);
+        let cell = Cell::new(settings, inputs, &study.backend.to_string(), &program.about.code);
+        if orders.is_empty() { cell } else { cell.with_block_orders(orders) }
     }
 
     /// How many sentences a dataset's train file has, if there is one.

@@ -6,6 +6,8 @@ mod output;
 
 mod assistant;
 mod backend;
+mod block_orders;
+mod block_scores;
 mod block_sets;
 mod cell_description;
 mod claims;

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, bail, ensure};
 use frostline_record::{
-    About, Answer, Cell, CellFacts, Forecast, ForecastJob, PairedTimes, Request, TimingJob,
+    About, Answer, BlockScores, Cell, CellFacts, Forecast, ForecastJob, PairedTimes, Request, ScoreJob,
+    TimingJob,
 };
 
 use crate::assistant::Assistant;
@@ -91,6 +92,15 @@ impl Program {
     pub(crate) fn forecast_cells(&self, job: ForecastJob) -> CommandResult<Vec<Forecast>> {
         match self.ask_assistant(&Request::Forecast(job)).blame_environment()? {
             Answer::Forecasts(forecasts) => Ok(forecasts),
+            other => Err(unexpected_answer(&other)).blame_environment(),
+        }
+    }
+
+    /// Returns scores of the blocks of each cell's encoder.
+    pub(crate) fn score_blocks(&self, job: ScoreJob) -> CommandResult<Vec<BlockScores>> {
+        let count = job.cells.len();
+        match self.ask_assistant(&Request::Score(job)).blame_environment()? {
+            Answer::Scores(scores) if scores.len() == count => Ok(scores),
             other => Err(unexpected_answer(&other)).blame_environment(),
         }
     }

@@ -78,6 +78,11 @@ pub enum Action {
     },
     /// Show tables of the data, and write nothing.
     DescribeData,
+    /// Show scores of the encoder's blocks before training. Nothing is written but what a given folder receives.
+    ScoreBlocks {
+        /// Train sentences whose gradients are computed, at most.
+        sentences: usize,
+    },
 }
 
 /// Changes to a plan.

@@ -10,6 +10,7 @@ use frostline_record::{
 };
 
 use crate::backend::Backend;
+use crate::block_orders::OrderTable;
 use crate::block_sets::{self, SetSearch};
 use crate::fault::{Blame as _, CommandResult};
 use crate::place::Place;
@@ -34,6 +35,8 @@ pub(crate) struct Study {
     pub twins: Vec<Twin>,
     /// The backend that tensors run on.
     pub backend: Backend,
+    /// The order of blocks by scores, for policies that choose by them.
+    pub block_orders: OrderTable,
     /// The greedy search over sets of blocks, if the grid has one.
     pub search: Option<SetSearch>,
     /// The learning rates that a search has tried and found.
@@ -78,6 +81,7 @@ impl Study {
             grid,
             twins: Vec::new(),
             backend: request.backend,
+            block_orders: OrderTable::default(),
             search: None,
             rates: None,
             reference,

@@ -25,7 +25,8 @@ use crate::study::Study;
 use crate::trace::Trace;
 use crate::workers::LocalWorkers;
 use crate::{
-    data_report, inputs, output, packing, plan_listing, progress, report, slurm, timing, track, twin_cells,
+    block_scores, data_report, inputs, output, packing, plan_listing, progress, report, slurm, timing, track,
+    twin_cells,
 };
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
@@ -54,9 +55,10 @@ fn run_study(
     let mut study = Study::read_study(request, place)?;
     let program = with_backend(&mut study, program)?;
     let sources = inputs::find_inputs(&mut study, &request.inputs)?;
+    let out = study.sweep_folder(request.out.as_deref(), place);
+    let program = with_block_orders(&mut study, &sources, &out, program)?;
     twin_cells::merge_twins(&mut study, &sources);
     twin_cells::announce_twins(&study.twins);
-    let out = study.sweep_folder(request.out.as_deref(), place);
     if let Action::List { calibrate } = request.action {
         let ask = || Costs::ask_program(&study, &sources, &out, program, request, calibrate);
         let costs = (place.built || calibrate).then(ask);
@@ -70,6 +72,12 @@ fn run_study(
         let cells = sources.make_cells(&study, &program);
         let facts = program.describe_data(&cells)?;
         return output::print_output(|to| data_report::write_tables(&study, &cells, &facts, to));
+    }
+    if let Action::ScoreBlocks { sentences } = request.action {
+        let program = program()?;
+        plan_listing::print_inputs(&study, &sources, &program);
+        let cells = sources.make_cells(&study, &program);
+        return block_scores::print_scores(&study, &cells, &program, sentences, request.out.as_deref());
     }
     folder::check_writable(&out)?;
     let program = program()?;
@@ -185,6 +193,21 @@ fn with_backend<'a>(
     }
     let found = program()?;
     study.backend = found.backend;
+    Ok(Box::new(|| Ok(found)))
+}
+
+/// The way to the program. If policies choose blocks by scores, it is asked for them at once.
+fn with_block_orders<'a>(
+    study: &mut Study,
+    sources: &StudyInputs,
+    folder: &Path,
+    program: Box<dyn FnOnce() -> CommandResult<Program> + 'a>,
+) -> CommandResult<Box<dyn FnOnce() -> CommandResult<Program> + 'a>> {
+    if !block_scores::needs_scores(study) {
+        return Ok(program);
+    }
+    let found = program()?;
+    study.block_orders = block_scores::find_orders(study, sources, &found, folder)?;
     Ok(Box::new(|| Ok(found)))
 }
 

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_record::{GridPlace, Input, Reading, Settings, Twin, find_twins};
 
+use crate::block_orders::OrderTable;
 use crate::inputs::StudyInputs;
 use crate::study::Study;
 
 /// Leaves cells out of the study's grid that are the same experiment as others. What is left out is listed in the study.
 pub(crate) fn merge_twins(study: &mut Study, sources: &StudyInputs) {
     let found = find_twins(study.grid.with_twins().map(|settings| {
-        let read = reading_of_cell(sources, &settings);
+        let read = reading_of_cell(sources, &study.block_orders, &settings);
         (settings, Some(read))
     }));
     let named: BTreeSet<usize> = (0..found.len()).filter(|&at| found[at].is_some()).collect();
@@ -28,7 +29,7 @@ pub(crate) fn merge_twins(study: &mut Study, sources: &StudyInputs) {
 }
 
 /// What a cell reads, by contents.
-fn reading_of_cell(sources: &StudyInputs, settings: &Settings) -> Reading {
+fn reading_of_cell(sources: &StudyInputs, orders: &OrderTable, settings: &Settings) -> Reading {
     let encoder = &sources.encoders[&settings.encoder.name];
     let hash = |(role, input): (String, Input)| match role.as_str() {
         "config" => (role, encoder.config.clone()),
@@ -36,7 +37,7 @@ fn reading_of_cell(sources: &StudyInputs, settings: &Settings) -> Reading {
     };
     Reading {
         contents: sources.inputs_of_cell(settings).into_iter().map(hash).collect(),
-        blocks: encoder.blocks.clone(),
+        blocks: encoder.blocks.clone().with_orders(orders.orders_of_all_seeds(settings)),
     }
 }
 

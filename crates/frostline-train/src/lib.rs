@@ -2,6 +2,7 @@
 #![recursion_limit = "256"]
 
 mod batch;
+mod block_scores;
 mod changes;
 mod clock;
 #[cfg(feature = "flex")]
@@ -38,6 +39,7 @@ mod turns;
 mod view;
 mod word_table;
 
+pub use block_scores::{GradientScores, layer_features, score_gradients};
 pub use changes::{linear_cka, relative_changes};
 pub use clock::StepTime;
 pub use data::{Dataset, Example, Split, TaggedSentence, tag_set};

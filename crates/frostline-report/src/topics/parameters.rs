@@ -1,6 +1,8 @@
 //! How much learns: trainable parameters, what that saves, and whether frozen ones stayed as they were.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use frostline_record::Cell;
 
 use crate::fields::Fields;
 use crate::number::{listed, plural};
@@ -14,12 +16,19 @@ pub(crate) struct Parameters;
 impl Topic for Parameters {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         match place {
-            Place::Reading => page.items({
-                vec![
+            Place::Reading => {
+                page.item(
                     "**Trainable parameters** are the numbers that learn. **Parameter saving** is the frozen \
                      share of all parameters.",
-                ]
-            }),
+                );
+                if study.cells.iter().any(|view| view.cell.settings.policy.block_score().is_some()) {
+                    page.item(
+                        "`fisher-K`, `rgn-K`, `snr-K`, `probe-K` and `drift-K` train only the K blocks with the highest score, \
+                         which is computed on train sentences before training; `random-K` trains K blocks drawn by the seed.",
+                    );
+                }
+            }
+            Place::Remarks => page.items(chosen_blocks(study)),
             Place::Caveats => page.items(frozen_caveat(study).into_iter().chain(unmoved_caveat(study))),
             _ => {}
         }
@@ -28,6 +37,39 @@ impl Topic for Parameters {
     fn group_facts(&self, _: &Study, group: &Group) -> Fields {
         Fields::default().with("parameters", &group.parameters).with("steps", &group.steps)
     }
+}
+
+/// Which blocks each policy chose that chooses by a score.
+fn chosen_blocks(study: &Study) -> Vec<String> {
+    let mut chosen: BTreeMap<&str, Vec<(String, Vec<String>)>> = BTreeMap::new();
+    for view in &study.cells {
+        let Some(blocks) = trained_blocks(&view.cell) else { continue };
+        let (lang, seed) = (view.cell.settings.lang.as_str(), view.cell.settings.seed.to_string());
+        let places = chosen.entry(view.cell.settings.policy.as_str()).or_default();
+        let what = format!("{} in {lang}", listed(&blocks));
+        match places.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, seeds)) => seeds.push(seed),
+            None => places.push((what, vec![seed])),
+        }
+    }
+    let sentence = |(policy, places): (&str, Vec<(String, Vec<String>)>)| {
+        let varies = policy.starts_with("random-");
+        let place = |(what, seeds): &(String, Vec<String>)| match varies {
+            true => format!("{what} (seed {})", listed(seeds)),
+            false => what.clone(),
+        };
+        format!("`{policy}` trains blocks {}.", places.iter().map(place).collect::<Vec<_>>().join("; "))
+    };
+    chosen.into_iter().map(sentence).collect()
+}
+
+/// The blocks that a cell's policy chose to train, from the input to the output.
+fn trained_blocks(cell: &Cell) -> Option<Vec<String>> {
+    let (score, count) = cell.settings.policy.best_blocks()?;
+    let order = cell.block_orders.get(&score)?;
+    let mut blocks = order.get(..count.of(order.len()))?.to_vec();
+    blocks.sort_unstable();
+    Some(blocks.iter().map(ToString::to_string).collect())
 }
 
 fn frozen_caveat(study: &Study) -> Option<String> {

@@ -29,7 +29,7 @@ pub struct Bench {
 #[derive(Subcommand)]
 enum BenchSubject {
     /// Training steps of one policy
-    Step(StepArgs),
+    Step(Box<StepArgs>),
     /// The fastest large matrix product: this build's peak on this machine
     Gemm(GemmArgs),
     /// Parsing a treebank and aligning its words with subwords
