@@ -1,4 +1,4 @@
-//! Scores of the blocks of real encoders against PyTorch, which computes them from their definitions.
+//! Scores of the blocks of two encoders against PyTorch, which computes them from their definitions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use frostline_testing::{python, shared};
 
-use crate::{RUNNER, SweepPlace, output_text};
+use crate::{RUNNER, SweepPlace, output_text, write_encoder};
 
 /// Sentences of the treebank that is scored; few, since PyTorch takes them one by one.
 const SENTENCES: usize = 36;
@@ -29,11 +29,13 @@ fn write_treebank(shared: &Path, folder: &Path) {
 }
 
 #[test]
-fn scores_of_real_blocks_are_those_that_pytorch_computes() {
+fn scores_of_blocks_are_those_that_pytorch_computes() {
     let (Some(shared), Some(python)) = (shared(), python()) else { return };
-    for encoder in ["all-MiniLM-L6-v2", "multilingual-e5-small"] {
+    for encoder in ["all-MiniLM-L6-v2", "demo"] {
         let place = SweepPlace::new();
         write_treebank(&shared, &place.path_inside("data/UD_Few"));
+        write_encoder(&place.path_inside("models/demo"));
+        let models = if encoder == "demo" { place.path_inside("models") } else { shared.join("models") };
         let plan = format!(
             "schema = 4\nname = \"few\"\n[treebanks]\nen = \"UD_Few\"\n[settings]\nlang = \"en\"\nseed = 0\n\
              [settings.encoder]\nname = \"{encoder}\"\n[settings.data]\nlowercase = false\n[settings.eval]\ntest = false\n\
@@ -42,9 +44,7 @@ fn scores_of_real_blocks_are_those_that_pytorch_computes() {
         std::fs::write(place.path_inside("plan.toml"), plan).expect("a plan");
         let study = |command: &str, words: &str| {
             let mut started = Command::new(RUNNER);
-            started
-                .args([command, "--plan", "plan.toml", "--data", "data", "--models"])
-                .arg(shared.join("models"));
+            started.args([command, "--plan", "plan.toml", "--data", "data", "--models"]).arg(&models);
             started.args(words.split_whitespace()).current_dir(place.path_inside(""));
             let output = started.output().expect("it starts");
             assert!(output.status.success(), "{}", output_text(&output));
