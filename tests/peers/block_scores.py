@@ -39,15 +39,18 @@ class Scorer:
         self.model = AutoModelForTokenClassification.from_pretrained(folder, attn_implementation="eager").eval()
         self.labels: Dict[str, int] = self.model.config.label2id
         tokenizer = AutoTokenizer.from_pretrained(folder)
+        longest = self.model.config.max_position_embeddings
         self.examples = []
+        self.words: List[int] = []
         for words, tags in sentences:
-            encoding = tokenizer(words, is_split_into_words=True)
+            encoding = tokenizer(words, is_split_into_words=True, truncation=True, max_length=longest)
             first: Dict[int, int] = {}
             for place, word in enumerate(encoding.word_ids()):
                 if word is not None:
                     first.setdefault(word, place)
             gold = [self.labels.get(tags[word], -100) if tags[word] != "_" else -100 for word in first]
             self.examples.append((encoding["input_ids"], list(first.values()), gold))
+            self.words.append(len(words))
         self.blocks: Dict[int, List[torch.nn.Parameter]] = {}
         for name, parameter in self.model.named_parameters():
             found = BLOCK.search(name)
@@ -107,11 +110,14 @@ class Scorer:
         cut = len(order) * 2 // 3
         fitted, gold = self.layers(order[:cut])
         scored, scored_gold = self.layers(order[cut:])
-        return [probe(x, gold, other, scored_gold, len(self.labels)) for x, other in zip(fitted, scored)]
+        # Words that were cut off count as wrong.
+        words = sum(self.words[number] for number in order[cut:])
+        right = [probe(x, gold, other, scored_gold, len(self.labels)) for x, other in zip(fitted, scored)]
+        return [count / words for count in right]
 
 
-def probe(x: torch.Tensor, gold: torch.Tensor, other: torch.Tensor, other_gold: torch.Tensor, classes: int) -> float:
-    """The accuracy of a logistic regression on standardised features, with half the squared weights as its penalty."""
+def probe(x: torch.Tensor, gold: torch.Tensor, other: torch.Tensor, other_gold: torch.Tensor, classes: int) -> int:
+    """How many words a logistic regression on standardised features labels right; half the squared weights are its penalty."""
     mean, deviation = x.mean(0), x.std(0, unbiased=False)
     factor = torch.where(deviation > 1e-12, 1 / deviation, 0.0)
     x, other = (x - mean) * factor, (other - mean) * factor
@@ -128,7 +134,7 @@ def probe(x: torch.Tensor, gold: torch.Tensor, other: torch.Tensor, other_gold: 
 
     optimizer.step(loss)
     with torch.no_grad():
-        return float(((other @ weights.T + bias).argmax(1) == other_gold).double().mean())
+        return int(((other @ weights.T + bias).argmax(1) == other_gold).sum())
 
 
 def apart(ours: List[float], theirs: List[float], relative: bool) -> float:
