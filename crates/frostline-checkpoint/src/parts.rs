@@ -164,19 +164,19 @@ impl ModelParts {
         }
         let head = self.head_name(name);
         let parent = self.stack.rsplit_once('.').map_or(String::new(), |(parent, _)| format!("{parent}."));
-        let beside = name.strip_prefix(&parent).unwrap_or_default();
+        let next_to_blocks = name.strip_prefix(&parent).unwrap_or_default();
         let is_embedding = |part: &str| part.contains("embed") || EMBEDDINGS.contains(&part);
         let has_embeddings = !PRETRAINING_HEADS.contains(&head.as_str()) && name.split('.').any(is_embedding);
-        if has_embeddings || (self.has_relative && beside.starts_with("LayerNorm.")) {
+        if has_embeddings || (self.has_relative && next_to_blocks.starts_with("LayerNorm.")) {
             return format!("encoder.embeddings.{leaf}");
         }
         // DeBERTa's convolution adds to the output of the first block.
-        if self.has_relative && beside.starts_with("conv.") {
+        if self.has_relative && next_to_blocks.starts_with("conv.") {
             return format!("encoder.blocks.0.{leaf}");
         }
         let is_direct = |rest: &str| rest.split('.').count() == 2;
         let inner = name.strip_prefix(&self.root).unwrap_or_default();
-        if (is_direct(beside) || is_direct(inner)) && is_norm_name(name) {
+        if (is_direct(next_to_blocks) || is_direct(inner)) && is_norm_name(name) {
             return format!("encoder.final_norm.{leaf}");
         }
         let number = self.heads.iter().position(|known| *known == head).unwrap_or(0);

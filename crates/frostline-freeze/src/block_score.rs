@@ -3,8 +3,9 @@
 //!
 //! # To add a score
 //!
-//! A variant with its name here, and the field of the same name in `BlockScores` (`crates/frostline-record/src/block_scores.rs`)
-//! with the code that computes it (`crates/frostline-cell/src/block_scores.rs`).
+//! A variant with its name here, a field of `BlockScores` with its line in `of_score` (`crates/frostline-record/src/block_scores.rs`),
+//! the code that computes it (`crates/frostline-cell/src/block_scores.rs`), and its meaning in
+//! `crates/frostline-report/src/block_scores.rs`.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,12 @@
 //! The order of blocks by scores, for policies such as `fisher-3`: computed once for each encoder and treebank before the first cell
 //! starts, and a part of each cell that needs it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_random::Stream;
-use frostline_record::{BlockOrders, BlockScore, Cell, DataSettings, EncoderSettings, FileName, Settings};
+use frostline_record::{
+    BlockOrders, BlockScore, DataSettings, EncoderSettings, FileName, Settings, TaskSettings,
+};
 
 /// The orders of a study.
 #[derive(Debug, Default)]
@@ -13,28 +15,43 @@ pub(crate) struct OrderTable(Vec<OrderRow>);
 /// The orders of one encoder's blocks on one treebank's data.
 #[derive(Debug)]
 struct OrderRow {
-    lang: FileName,
-    encoder: EncoderSettings,
-    data: DataSettings,
+    scored: ScoredData,
     /// The seed, by which some plans draw data.
     seed: u64,
     orders: BlockOrders,
 }
 
+/// The settings that decide what blocks are scored, and on what.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ScoredData {
+    lang: FileName,
+    encoder: EncoderSettings,
+    data: DataSettings,
+    tasks: BTreeMap<FileName, TaskSettings>,
+}
+
+impl ScoredData {
+    /// Returns those of a cell.
+    pub fn of_cell(settings: &Settings) -> Self {
+        let Settings { lang, encoder, data, tasks, .. } = settings.clone();
+        Self { lang, encoder, data, tasks }
+    }
+}
+
 impl OrderTable {
     /// Adds the orders that cells with the same encoder, data and seed have.
-    pub fn add_orders(&mut self, cell: &Cell, orders: BlockOrders) {
-        let Settings { lang, encoder, data, seed, .. } = cell.settings.clone();
-        self.0.push(OrderRow { lang, encoder, data, seed, orders });
+    pub fn add_orders(&mut self, settings: &Settings, orders: BlockOrders) {
+        self.0.push(OrderRow { scored: ScoredData::of_cell(settings), seed: settings.seed, orders });
     }
 
     /// Returns the orders that the policies of a cell need. A cell of a search learns from a sample of the data, for which the
     /// orders of the whole data count.
     pub fn orders_of_cell(&self, settings: &Settings, depth: usize) -> BlockOrders {
-        let of_place = |row: &&OrderRow| row.lang == settings.lang && row.encoder == settings.encoder;
-        let of_cell =
-            |row: &&OrderRow| of_place(row) && row.data == settings.data && row.seed == settings.seed;
-        let row = self.0.iter().find(of_cell).or_else(|| self.0.iter().find(of_place));
+        let scored = ScoredData::of_cell(settings);
+        let of_cell = |row: &&OrderRow| row.scored == scored && row.seed == settings.seed;
+        let of_sample =
+            |row: &&OrderRow| ScoredData { data: scored.data.clone(), ..row.scored.clone() } == scored;
+        let row = self.0.iter().find(of_cell).or_else(|| self.0.iter().find(of_sample));
         let order = |score| match score {
             BlockScore::Random => {
                 Some((score, Stream::new(settings.seed, "random blocks").permutation(depth)))
@@ -46,11 +63,8 @@ impl OrderTable {
 
     /// Returns the orders that are the same for all seeds, by which policies can be compared by their meaning.
     pub fn orders_of_all_seeds(&self, settings: &Settings) -> BlockOrders {
-        let rows = || {
-            self.0.iter().filter(|row| {
-                row.lang == settings.lang && row.encoder == settings.encoder && row.data == settings.data
-            })
-        };
+        let scored = ScoredData::of_cell(settings);
+        let rows = || self.0.iter().filter(|row| row.scored == scored);
         let first = rows().next().map(|row| row.orders.clone()).unwrap_or_default();
         let same = |(score, order): &(BlockScore, Vec<usize>)| {
             rows().all(|row| row.orders.get(score) == Some(order))
@@ -80,8 +94,8 @@ mod tests {
     }
 
     fn row(seed: u64, order: [usize; 3]) -> OrderRow {
-        let Settings { lang, encoder, data, .. } = settings("none", seed);
-        OrderRow { lang, encoder, data, seed, orders: [(BlockScore::Fisher, order.to_vec())].into() }
+        let orders = [(BlockScore::Fisher, order.to_vec())].into();
+        OrderRow { scored: ScoredData::of_cell(&settings("none", seed)), seed, orders }
     }
 
     #[test]
@@ -94,6 +108,9 @@ mod tests {
         let mut sampled = settings("fisher-1", 9);
         sampled.data.first = 20;
         assert_eq!(table.orders_of_cell(&sampled, 3), [(BlockScore::Fisher, vec![2, 0, 1])].into());
+        let mut other_labels = settings("fisher-1", 1);
+        other_labels.tasks.values_mut().for_each(|task| task.labels = "xpos".into());
+        assert_eq!(table.orders_of_cell(&other_labels, 3), BlockOrders::new());
     }
 
     #[test]

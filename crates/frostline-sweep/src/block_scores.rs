@@ -8,7 +8,7 @@ use anyhow::bail;
 use frostline_record::{BlockOrders, BlockScore, BlockScores, Cell, ScoreJob, Settings, Sweep, rank_blocks};
 use frostline_report::{block_score_figure, block_score_table, visible};
 
-use crate::block_orders::{OrderTable, computed_scores};
+use crate::block_orders::{OrderTable, ScoredData, computed_scores};
 use crate::ending::Ending;
 use crate::fault::{Blame as _, CommandResult};
 use crate::inputs::StudyInputs;
@@ -88,15 +88,16 @@ fn json_row(cell: &Cell, scores: &BlockScores) -> serde_json::Value {
 
 /// The first cell of each encoder and treebank: policies and further seeds change neither.
 fn distinct_cells(cells: &[Cell]) -> Vec<Cell> {
-    let what =
-        |cell: &Cell| (cell.settings.lang.clone(), cell.settings.encoder.clone(), cell.settings.data.clone());
-    let mut found: Vec<Cell> = Vec::new();
-    for cell in cells {
-        if !found.iter().any(|other| what(other) == what(cell)) {
-            found.push(cell.clone());
+    let mut seen: Vec<ScoredData> = Vec::new();
+    let mut is_new = |cell: &&Cell| {
+        let scored = ScoredData::of_cell(&cell.settings);
+        let new = !seen.contains(&scored);
+        if new {
+            seen.push(scored);
         }
-    }
-    found
+        new
+    };
+    cells.iter().filter(|cell| is_new(cell)).cloned().collect()
 }
 
 /// Returns whether a policy of the study needs scores that have to be computed.
@@ -104,7 +105,7 @@ pub(crate) fn needs_scores(study: &Study) -> bool {
     study.grid.variants().any(|settings| !computed_scores(&settings).is_empty())
 }
 
-/// Finds the orders that the study's policies need: those of an earlier run in the folder, or else computed ones.
+/// Finds the orders that the study's policies need. An earlier run in the folder has them; otherwise they are computed.
 ///
 /// # Errors
 /// If a score cannot be computed.
@@ -132,7 +133,7 @@ pub(crate) fn find_orders(
     for (cell, scores) in wanted {
         let orders = orders_before(&before, &cell);
         if scores.iter().all(|score| orders.contains_key(score)) {
-            table.add_orders(&cell, orders);
+            table.add_orders(&cell.settings, orders);
         } else {
             missing.push((cell, scores));
         }
@@ -147,13 +148,13 @@ pub(crate) fn find_orders(
     let cells: Vec<Cell> = missing.iter().map(|(cell, _)| cell.clone()).collect();
     let found = program.score_blocks(ScoreJob { cells, sentences: SENTENCES })?;
     for ((cell, scores), found) in missing.iter().zip(&found) {
-        table.add_orders(cell, orders_of_scores(cell, scores, found).blame_plan()?);
+        table.add_orders(&cell.settings, orders_of_scores(cell, scores, found).blame_plan()?);
     }
     Ok(table)
 }
 
 fn is_same_data(a: &Settings, b: &Settings) -> bool {
-    (&a.lang, &a.encoder, &a.data, a.seed) == (&b.lang, &b.encoder, &b.data, b.seed)
+    a.seed == b.seed && ScoredData::of_cell(a) == ScoredData::of_cell(b)
 }
 
 /// The orders that cells of an earlier run of the same code had on the same files.
