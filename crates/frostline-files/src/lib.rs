@@ -10,7 +10,7 @@ mod space;
 mod write;
 
 pub use error::FileError;
-pub use read::{Identity, is_own, open, read, read_text};
+pub use read::{Identity, has_access_list, is_own, open, read, read_text};
 pub use seal::{ChangedText, SEAL_BYTES, seal, seal_json, unseal, unseal_json};
 pub use space::{Space, can_write_into};
 pub use write::{

@@ -205,9 +205,55 @@ pub fn is_own(path: &Path) -> bool {
     }
 }
 
+/// Returns whether a path has an access control list (POSIX), whose entries can allow or deny single users what the
+/// mode does not show. Always `false` outside Linux.
+#[must_use]
+pub fn has_access_list(path: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        // A list does not fit.
+        let found = rustix::fs::getxattr(path, ACCESS_LIST, &mut [0_u8; 4]);
+        found == Err(rustix::io::Errno::RANGE)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+/// The attribute with a path's access control list.
+#[cfg(target_os = "linux")]
+const ACCESS_LIST: &str = "system.posix_acl_access";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// User 1 may not read what all others can, which the mode does not show.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_access_list_is_found() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(!has_access_list(folder.path()));
+        let entries =
+            [(1_u16, 7_u16, u32::MAX), (2, 0, 1), (4, 5, u32::MAX), (16, 5, u32::MAX), (32, 5, u32::MAX)];
+        let mut list = 2_u32.to_le_bytes().to_vec();
+        for (kind, rights, user) in entries {
+            list.extend(kind.to_le_bytes());
+            list.extend(rights.to_le_bytes());
+            list.extend(user.to_le_bytes());
+        }
+        match rustix::fs::setxattr(folder.path(), ACCESS_LIST, &list, rustix::fs::XattrFlags::empty()) {
+            Err(rustix::io::Errno::NOTSUP) => eprintln!("SKIPPED: the file system has no access control lists"),
+            done => {
+                done.expect("the list is set");
+                assert_eq!(fs::metadata(folder.path()).expect("a folder").mode() & 0o777, 0o755);
+                assert!(has_access_list(folder.path()));
+            }
+        }
+    }
 
     #[test]
     fn a_pointer_of_git_lfs_is_not_the_file() {

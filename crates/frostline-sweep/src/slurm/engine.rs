@@ -107,18 +107,29 @@ fn limit_in(config: &str) -> Option<usize> {
 /// Returns the state of each job that has these numbers, with the reason of those that wait. Jobs that the controller has
 /// forgotten are not there.
 pub(super) fn query_states(jobs: &[JobId]) -> anyhow::Result<Vec<(String, String)>> {
-    let arguments = ["-h", "-r", "-o", "%T|%r", "-j"].map(String::from);
-    let arguments: Vec<String> = arguments.into_iter().chain([join_numbers(jobs, ",")]).collect();
+    let pairs = query_queue(jobs, "%T|%r")?;
+    Ok(pairs.into_iter().map(|(state, reason)| (state.to_lowercase(), reason)).collect())
+}
+
+/// Returns the number of each job that has one of these numbers and has not ended, and the script that it runs. The jobs
+/// of an array have the number of the array.
+pub(super) fn query_scripts(jobs: &[JobId]) -> anyhow::Result<Vec<(String, String)>> {
+    query_queue(jobs, "%F|%o")
+}
+
+/// Asks `squeue` for two fields of each job, separated by `|`.
+fn query_queue(jobs: &[JobId], format: &str) -> anyhow::Result<Vec<(String, String)>> {
+    let numbers = join_numbers(jobs, ",");
+    let arguments = ["-h", "-r", "-o", format, "-j", &numbers].map(String::from);
     match run_command("squeue", &arguments) {
-        Ok(text) => Ok(text.lines().filter_map(parse_state).collect()),
+        Ok(text) => Ok(text.lines().filter_map(split_fields).collect()),
         Err(error) if error.to_string().contains("Invalid job id") => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-fn parse_state(line: &str) -> Option<(String, String)> {
-    let (state, reason) = line.trim().split_once('|')?;
-    Some((state.to_lowercase(), reason.into()))
+fn split_fields(line: &str) -> Option<(String, String)> {
+    line.trim().split_once('|').map(|(first, second)| (first.into(), second.into()))
 }
 
 /// Ends jobs.
@@ -188,8 +199,9 @@ mod tests {
     fn what_slurm_prints_is_read() {
         let config = "MaxArraySize            = 1001\nMaxBatchRequeue         = 5\n";
         assert_eq!((limit_in(config), limit_in("")), (Some(1001), None));
-        assert_eq!(parse_state("PENDING|Priority\n"), Some(("pending".into(), "Priority".into())));
-        assert_eq!(parse_state(""), None);
+        assert_eq!(split_fields("PENDING|Priority\n"), Some(("PENDING".into(), "Priority".into())));
+        assert_eq!(split_fields("41|/a|b/work.sh"), Some(("41".into(), "/a|b/work.sh".into())));
+        assert_eq!(split_fields(""), None);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use anyhow::anyhow;
 use frostline_record::Cell;
 
 use crate::ending::Ending;
@@ -58,6 +59,13 @@ pub(crate) fn run_on_cluster(
     let passed = worker_options(request);
     let options = slurm.options.with_defaults().blame_plan()?;
     let path = std::path::absolute(folder.path()).blame_environment()?;
+    if path.to_str().is_none() {
+        return Err(anyhow!(
+            "{}: SLURM needs a path of UTF-8 for its scripts and logs; choose another folder with --out",
+            place::shown_path(&path)
+        ))
+        .blame_plan();
+    }
     let mut failed: Vec<(String, String)> =
         folder.cells().iter().filter_map(|cell| cell_failure(&path, cell)).collect();
     if !failed.is_empty() {
@@ -243,10 +251,11 @@ pub(crate) fn print_status(folder: &Path) -> CommandResult<()> {
     Ok(())
 }
 
-/// Ends a folder's jobs.
+/// Ends a folder's jobs. The list of jobs can come from another person, so only jobs that run this folder's scripts are
+/// ended.
 ///
 /// # Errors
-/// If it has none, or SLURM cannot be asked.
+/// If it has none, if SLURM cannot be asked, or if a listed job runs anything else.
 pub fn cancel_cluster_jobs(folder: &Path) -> CommandResult<Ending> {
     let all = read_submissions(folder).blame_environment()?;
     if all.is_empty() {
@@ -256,11 +265,28 @@ pub fn cancel_cluster_jobs(folder: &Path) -> CommandResult<Ending> {
         ));
     }
     let jobs = job_numbers(&all);
-    engine::cancel_jobs(&jobs).blame_environment()?;
-    say!(
-        "cancelled {}; running cells are stored after their step, and the same sweep goes on with them",
-        join_numbers(&jobs, ", ")
-    );
+    let queued = engine::query_scripts(&jobs).blame_environment()?;
+    let (own, foreign): (Vec<_>, Vec<_>) =
+        queued.iter().partition(|(_, script)| submit::is_script_of(folder, script));
+    let has_number = |job: &JobId| own.iter().any(|(number, _)| *number == job.to_string());
+    let cancelled: Vec<JobId> = jobs.into_iter().filter(has_number).collect();
+    if !cancelled.is_empty() {
+        engine::cancel_jobs(&cancelled).blame_environment()?;
+        say!(
+            "cancelled {}; running cells are stored after their step, and the same sweep goes on with them",
+            join_numbers(&cancelled, ", ")
+        );
+    }
+    if let Some((number, script)) = foreign.first() {
+        return environment_fault(format!(
+            "{}/slurm/jobs.json lists job {number}, which runs {script} and no script of this folder; it was not \
+             cancelled. If it should end: scancel {number}",
+            place::shown_path(folder)
+        ));
+    }
+    if cancelled.is_empty() {
+        say!("cancelled nothing: all jobs of this folder have ended");
+    }
     Ok(Ending::Done)
 }
 

@@ -13,6 +13,9 @@ use crate::program::Program;
 /// The largest list of submissions.
 const MOST_BYTES: u64 = 1 << 24;
 
+/// The scripts of the workers and of the report in the folder `slurm` of a sweep.
+const SCRIPTS: [&str; 2] = ["work.sh", "report.sh"];
+
 /// The largest program that is copied.
 const MOST_PROGRAM: u64 = 4 << 30;
 
@@ -85,10 +88,10 @@ impl Submission {
             // What a job has, and not what its node has.
             work += " --threads \"${SLURM_CPUS_PER_TASK:-${SLURM_CPUS_ON_NODE:-1}}\"";
         }
-        let scripts = [
-            (folder.join("work.sh"), batch_script(options, &work)),
-            (folder.join("report.sh"), batch_script(options, &words(&[&exe, "report", &out]))),
-        ];
+        let report = words(&[&exe, "report", &out]);
+        let [work_path, report_path] = SCRIPTS.map(|name| folder.join(name));
+        let scripts =
+            [(work_path, batch_script(options, &work)), (report_path, batch_script(options, &report))];
         Self { program: copy, scripts, workers, of_workers, of_report, folder }
     }
 
@@ -203,6 +206,13 @@ fn batch_script(options: &SlurmOptions, command: &str) -> String {
 /// If the list cannot be read, or contains anything else than numbers of jobs.
 pub fn read_submissions(sweep: &Path) -> anyhow::Result<Vec<Submitted>> {
     read_list(&sweep.join("slurm"))
+}
+
+/// Returns whether a job runs a script of this sweep's folder.
+pub(super) fn is_script_of(sweep: &Path, script: &str) -> bool {
+    let canonical = |path: &Path| path.canonicalize().ok();
+    let script = canonical(Path::new(script));
+    script.is_some() && SCRIPTS.iter().any(|name| canonical(&sweep.join("slurm").join(name)) == script)
 }
 
 /// The submissions that a folder's file has.

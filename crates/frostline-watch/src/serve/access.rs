@@ -12,14 +12,17 @@ pub(super) fn needs_token(at: IpAddr, folder: &Path) -> bool {
 }
 
 /// Returns whether everyone who can pass through `root` can read a sweep's folder, by the modes of the folders
-/// down to it, of the folder of cells and of `sweep.json`. Further rights (ACLs) are not considered.
+/// down to it, of the folder of cells and of `sweep.json`. A path with access control lists counts as private,
+/// since they can exclude users that the modes allow.
 #[cfg(unix)]
 fn everyone_can_read(folder: &Path, root: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     const READ: u32 = 0o4;
     const PASS: u32 = 0o1;
-    let allows =
-        |path: &Path, wanted: u32| std::fs::metadata(path).is_ok_and(|found| found.mode() & wanted == wanted);
+    let allows = |path: &Path, wanted: u32| {
+        std::fs::metadata(path).is_ok_and(|found| found.mode() & wanted == wanted)
+            && !frostline_files::has_access_list(path)
+    };
     let (Ok(folder), Ok(root)) = (folder.canonicalize(), root.canonicalize()) else { return false };
     let cells = folder.join("cells");
     folder.ancestors().skip(1).take_while(|above| above.starts_with(&root)).all(|above| allows(above, PASS))
