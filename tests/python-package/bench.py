@@ -2,7 +2,7 @@
 
     python bench.py TREEBANK.conllu TOKENIZER_FOLDER [--tagger MODEL_FOLDER] [--rounds 5]
 
-Times are of processors, all threads together; tagging, which starts a process, is timed by the clock.
+Times are of processors, all threads together; tagging, which another process does, is timed by the clock.
 
 Prints a table with the ratios; a library that is not installed is left out, and said to be. For reading, columns and objects in
 Python count, and not the bare parse: the Arrow table of all tokens, and plain objects with form and UPOS of each word.
@@ -110,7 +110,7 @@ def tagging(path: Path, folder: Path) -> Dict[str, Job]:
     """Ways to tag 500 sentences with a token classifier that transformers opens too."""
     sentences: List[List[str]] = [sentence.forms for sentence in frostline.read_conllu(path)][:500]
     tagger = frostline.Tagger.load(folder)
-    jobs: Dict[str, Job] = {"frostline, with its start": lambda: tagger.tag(sentences)}
+    jobs: Dict[str, Job] = {"frostline": lambda: tagger.tag(sentences)}
     transformers = library("transformers")
     if transformers:
         texts = [" ".join(words) for words in sentences]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import List
 
@@ -88,6 +90,27 @@ time.sleep(60)
     assert process.returncode != 0 and (tmp_path / "stopped").read_text() == "after its step"
 
 
+def check_that_it_stays(tagger: frostline.Tagger, sentences: List[List[str]], tags: List[List[str]]) -> None:
+    """One process answers many calls, of any size and from several threads, and another one comes after an error."""
+    process = tagger._running["conllu"]._process
+    many = sentences * 2000
+    assert tagger.tag(many) == tags * 2000
+    assert tagger.tag([]) == [] and tagger.tag("") == [] and tagger.tag(" \n\n") == []
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(tagger.tag, [sentences] * 8)) == [tags] * 8
+    assert tagger._running["conllu"]._process is process and process.poll() is None
+    assert pickle.loads(pickle.dumps(tagger)).tag(sentences) == tags
+    process.kill()
+    with pytest.raises(frostline.ProgramError, match="ended with code"):
+        tagger.tag(sentences)
+    with tagger:
+        assert tagger.tag(sentences) == tags
+        process = tagger._running["conllu"]._process
+    assert process.poll() is not None and not tagger._running
+    assert tagger.tag(sentences) == tags
+    tagger.close()
+
+
 @has_program
 def test_a_sweep_and_its_tagger(tmp_path: Path) -> None:
     lines: List[str] = []
@@ -104,5 +127,6 @@ def test_a_sweep_and_its_tagger(tmp_path: Path) -> None:
     text = tagger.tag("The ice melts.")
     assert [word for word, _ in text[0]] == ["The", "ice", "melts", "."]
     assert [tag for _, tag in text[0]] == tags[0]
+    check_that_it_stays(tagger, sentences, tags)
     with pytest.raises(frostline.ProgramError, match="ended with code"):
         frostline.sweep("no-such-plan", tmp_path / "other", progress=lines.append)

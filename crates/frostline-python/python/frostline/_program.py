@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, List
+from typing import IO, TYPE_CHECKING, List, Union
 
 from ._errors import ProgramError
 
@@ -40,17 +40,26 @@ def find_program() -> Path:
     )
 
 
-def start(arguments: List[str], *, own_session: bool = False) -> "subprocess.Popen[bytes]":
-    """Starts the program with pipes for its output. In a session of its own, Ctrl-C in a terminal does not reach it."""
+def start(
+    arguments: List[str],
+    *,
+    own_session: bool = False,
+    takes_input: bool = False,
+    errors: Union[IO[bytes], None] = None,
+) -> "subprocess.Popen[bytes]":
+    """Starts the program with pipes for its output, or with a file for its errors, and with a pipe for its input if it takes any.
+
+    In a session of its own, Ctrl-C in a terminal does not reach it.
+    """
     import subprocess
 
     command = [str(find_program()), *arguments]
     try:
         return subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if takes_input else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=errors if errors is not None else subprocess.PIPE,
             start_new_session=own_session,
         )
     except OSError as error:
