@@ -104,10 +104,12 @@ fn build_wheel(package: &Package, place: &Path, tools: &Path) -> anyhow::Result<
         .arg("--manifest-path")
         .arg(workspace::workspace_root().join(package.crate_folder).join("Cargo.toml"));
     if package.released {
-        maturin.args(["--release", "--zig", "--compatibility", "manylinux2014"]);
+        // By way of the source distribution, which has to build from the crates that are here.
+        maturin.args(["--sdist", "--release", "--zig", "--compatibility", "manylinux2014"]);
+        maturin.env("CARGO_NET_OFFLINE", "true");
         maturin.env("CARGO_TARGET_DIR", place.join("build")).env("PATH", path_with(tools)?);
     } else {
-        maturin.args(["--profile", "runner", "--compatibility", "linux"]);
+        maturin.args(["--locked", "--profile", "runner", "--compatibility", "linux"]);
     }
     if !venv::run_in_root(&mut maturin)? {
         return Ok(None);
