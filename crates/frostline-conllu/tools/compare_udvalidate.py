@@ -3,6 +3,7 @@
     python -m venv /tmp/ud && /tmp/ud/bin/pip install udtools==0.2.9
     cargo build --release --example check -p frostline-conllu
     /tmp/ud/bin/python compare_udvalidate.py --check target/release/examples/check [--typed]
+    /tmp/ud/bin/python compare_udvalidate.py --check target/release/examples/check --typed --files TREEBANK/*.conllu
 
 Every input is made by this file from a seed; nothing of udtools is copied. Compared are the
 verdicts (accepted or rejected): at level 1, or with --typed at level 2; normal form C is checked at
@@ -267,10 +268,11 @@ def main():
     args.add_argument("--typed", action="store_true", help="compare at level 2")
     args.add_argument("--seed", type=int, default=1)
     args.add_argument("--jobs", type=int, default=2)
+    args.add_argument("--files", nargs="+", help="compare these files instead; names end in .conllu")
     args = args.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for number, case in enumerate(cases(args.cases, args.seed, args.typed)):
+        paths = args.files or []
+        for number, case in enumerate([] if paths else cases(args.cases, args.seed, args.typed)):
             path = pathlib.Path(folder) / f"{number:05}.conllu"
             path.write_bytes(case)
             paths.append(str(path))
@@ -288,7 +290,7 @@ def main():
             if accepted != mine:
                 differ += 1
                 print(f"--- udvalidate {'accepts' if accepted else 'rejects'}, ours {'accepts' if mine else 'rejects'}")
-                print(repr(open(path, "rb").read()))
+                print(path if args.files else repr(open(path, "rb").read()))
                 print(said.strip() if mine else "\n".join(ours[path]))
     print(f"{len(paths)} inputs: both accept {tally[True, True]}, both reject {tally[False, False]}, differ {differ}")
     os._exit(1 if differ else 0)
