@@ -72,14 +72,19 @@ fn what_was_submitted_can_be_cancelled() {
 fn only_jobs_that_run_the_scripts_of_the_folder_are_cancelled() {
     let world = world_with_cluster("");
     assert_eq!(submit_sweep(&world).code, Some(0));
-    let cancel = || Ended::run_to_end(&mut with_cluster(&world, world.xtask_command(&["sweep", "--cancel", "out"])));
+    let cancel =
+        || Ended::run_to_end(&mut with_cluster(&world, world.xtask_command(&["sweep", "--cancel", "out"])));
     let queue = std::fs::read_to_string(world.path_of("calls/queue")).expect("a queue");
     let elsewhere = queue.replace("out/slurm/report.sh", "other/report.sh");
     assert_ne!(elsewhere, queue);
     world.write_file("calls/queue", &elsewhere);
     let ended = cancel();
     assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(ended.err.contains("lists job 42, which runs ") && ended.err.contains("scancel 42"), "{}", ended.err);
+    assert!(
+        ended.err.contains("lists job 42, which runs ") && ended.err.contains("scancel 42"),
+        "{}",
+        ended.err
+    );
     assert_eq!(recorded_calls(&world, "scancel"), ["41"]);
     world.write_file("calls/queue", "");
     let ended = cancel();

@@ -246,7 +246,9 @@ mod tests {
             list.extend(user.to_le_bytes());
         }
         match rustix::fs::setxattr(folder.path(), ACCESS_LIST, &list, rustix::fs::XattrFlags::empty()) {
-            Err(rustix::io::Errno::NOTSUP) => eprintln!("SKIPPED: the file system has no access control lists"),
+            Err(rustix::io::Errno::NOTSUP) => {
+                eprintln!("SKIPPED: the file system has no access control lists")
+            }
             done => {
                 done.expect("the list is set");
                 assert_eq!(fs::metadata(folder.path()).expect("a folder").mode() & 0o777, 0o755);
