@@ -1,11 +1,16 @@
 //! Measures the rule of `frostline_score::verdict` in simulated studies and prints Markdown tables:
 //! `cargo run --release -p frostline-score --example coverage [STUDIES]`.
 
+#[path = "../tests/common/growing.rs"]
+mod growing;
 #[path = "../tests/common/patterns.rs"]
 mod patterns;
 #[path = "../tests/common/simulation.rs"]
 mod simulation;
 
+use frostline_score::question::Question;
+use frostline_score::sequential::Spending;
+use growing::{Effects, Growth, GrowthRates, all_lose_the_margin, ladder, no_effects};
 use patterns::{Pattern, TableRates, made_up, recorded};
 use simulation::{Setting, simulate};
 
@@ -19,6 +24,8 @@ const TITLES: &str = "| seeds | languages | patterns | false verdict: mean | wor
 
 fn main() {
     let studies = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2_000);
+    of_growing(studies);
+    println!();
     of_patterns(studies);
     println!();
     of_words(studies);
@@ -124,4 +131,44 @@ fn simulated_settings() -> Vec<Setting> {
         Setting { errors: 0.003, ..of("10f: few errors; seeds matter most", 10, 1_000, 0.3) },
         Setting { drawn: 0.2, ..of("10e: every seed draws a fifth; seeds do not matter", 10, 100, 0.0) },
     ]
+}
+
+/// Studies that grow until their question is answered.
+fn of_growing(studies: u32) {
+    println!(
+        "| question | boundaries | patterns | wrong without an effect: mean | worst | cells on the ladder | answered | by the fixed \
+         grid | the same answer |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    let sets =
+        [("our records", recorded()), ("made up, 4 rows", made_up(4)), ("made up, 8 rows", made_up(8))];
+    for question in [Question::Recommendation, Question::Verdicts] {
+        let null: Effects = match question {
+            Question::Recommendation => all_lose_the_margin,
+            Question::Verdicts => no_effects,
+        };
+        for spending in [Spending::Pocock, Spending::Quadratic, Spending::OBrienFleming] {
+            for (name, patterns) in &sets {
+                let growth = Growth { question, spending, most: 5 };
+                let simulate = |effects: Effects| -> Vec<GrowthRates> {
+                    patterns.iter().map(|pattern| growth.simulate(pattern, effects, studies)).collect()
+                };
+                let mean = |rates: &[GrowthRates], get: fn(&GrowthRates) -> f64| {
+                    100.0 * rates.iter().map(get).sum::<f64>() / rates.len() as f64
+                };
+                let (of_null, of_ladder) = (simulate(null), simulate(ladder));
+                let worst = of_null.iter().map(|rates| rates.wrong).fold(0.0, f64::max);
+                println!(
+                    "| {question:?} | {spending:?} | {} {name} | {:.1} % | {:.1} % | {:.0} % | {:.0} % | {:.0} % | {:.0} % |",
+                    patterns.len(),
+                    mean(&of_null, |rates| rates.wrong),
+                    100.0 * worst,
+                    mean(&of_ladder, |rates| rates.cells),
+                    mean(&of_ladder, |rates| rates.answered),
+                    mean(&of_ladder, |rates| rates.answered_fixed),
+                    mean(&of_ladder, |rates| rates.same)
+                );
+            }
+        }
+    }
 }

@@ -173,6 +173,15 @@ impl Curve {
         self.quantiles[Self::CENTRE]
     }
 
+    /// Returns the quantile that is exceeded with the probability `outside`, interpolated in the logarithm.
+    pub fn exceeded_with(&self, outside: f64) -> f64 {
+        let place =
+            (Self::CENTRE as f64 - (outside / 0.05).ln() / Self::STEP).clamp(0.0, Self::POINTS as f64 - 1.0);
+        let below = (place.floor() as usize).min(Self::POINTS - 2);
+        let part = place - below as f64;
+        self.quantiles[below] + part * (self.quantiles[below + 1] - self.quantiles[below])
+    }
+
     /// Returns the probability at which `width` of two curves' quantiles reaches `wanted`; the smallest one if
     /// it stays below. `width` must increase with both quantiles.
     pub fn p_value(a: &Self, b: &Self, wanted: f64, width: impl Fn([f64; 2]) -> f64) -> f64 {
@@ -247,6 +256,21 @@ mod tests {
             let found = Dunnett::new(rows).quantile(0.95, f64::from(freedom));
             assert!((found - expected).abs() < 0.005, "{rows} {freedom}: {found}, not {expected}");
         }
+    }
+
+    #[test]
+    fn a_curve_is_the_quantiles() {
+        let (four, freedom) = (Dunnett::new(4), 2.6);
+        let curve = four.quantile_curve(freedom);
+        assert_eq!(curve.exceeded_with(0.05), curve.at_95());
+        for outside in [0.04, 0.023, 0.0148, 0.001] {
+            let (found, exact) = (curve.exceeded_with(outside), four.quantile(1.0 - outside, freedom));
+            assert!((found / exact - 1.0).abs() < 0.003, "{outside}: {found}, not {exact}");
+        }
+        assert!(
+            curve.exceeded_with(1e-9) == *curve.quantiles.last().expect("points")
+                && curve.exceeded_with(1.0) < 0.1
+        );
     }
 
     /// `scipy.stats.dunnett` on four groups of eight values gives these statistics, p-values and half widths.

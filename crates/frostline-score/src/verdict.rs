@@ -16,6 +16,9 @@
 //! The effect of seeds on single sentences is in both variances and counts with the seeds. An interval is never
 //! narrower than the interval from sentences alone.
 //!
+//! A study that grows until it knows has one error rate for all its looks: [`judge_growing`] uses a level for each number of
+//! seeds, see [`sequential`](crate::sequential).
+//!
 //! # Source
 //! Dunnett (1955) and Smyth (2004), as cited in [`dunnett`](crate::dunnett) and [`moderation`]; Westfall and
 //! Young, *Resampling-Based Multiple Testing* (1993), for the largest deviation; Graybill and Wang, *Confidence Intervals on Nonnegative Linear Combinations of
@@ -41,6 +44,7 @@ use crate::crossed::{CrossedDifference, VarianceParts};
 use crate::distribution::{normal_cdf, normal_quantile};
 use crate::dunnett::{Curve, Dunnett};
 use crate::moderation::{self, SeedScatter, seed_freedom};
+use crate::sequential::SeedLevels;
 
 /// The probability that any interval of a table does not contain its true difference.
 pub const ALPHA: f64 = 0.05;
@@ -98,7 +102,8 @@ pub struct Judged {
     /// The ends of its interval. All intervals of the table hold together with a probability of 95 %.
     pub interval: [f64; 2],
     /// The p-value of "no difference", corrected for the table: 1 minus the confidence of the interval that ends at 0; at
-    /// least 0.000001.
+    /// least 0.000001. In a study with several looks it is multiplied by 0.05 over the look's level, so that 0.05 is its limit
+    /// there too.
     pub p: f64,
     /// The variance of the mean over seeds that the interval uses; absent for one seed.
     pub moderated: Option<f64>,
@@ -108,6 +113,21 @@ pub struct Judged {
     pub within_margin: bool,
     /// The study size that would decide; present if nothing is decided and there are several seeds.
     pub needed: Option<Needed>,
+    /// What the seeds that are still planned can show; present if there are several seeds and more are planned.
+    #[serde(skip)]
+    pub prospects: Option<Prospects>,
+}
+
+/// Predictive probabilities that a comparison with all planned seeds is decided, given its present seeds and no other knowledge of
+/// the true difference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prospects {
+    /// That it is better, worse or equivalent.
+    pub verdict: f64,
+    /// That it is shown to lose at most the margin.
+    pub within_loss: f64,
+    /// That it is shown to lose more than the margin.
+    pub beyond_loss: f64,
 }
 
 impl Judged {
@@ -155,16 +175,32 @@ impl Judged {
 /// If the margin is not above 0.
 #[must_use]
 pub fn judge(rows: Vec<CrossedDifference>, study: SeedScatter, margin: f64) -> Vec<Judged> {
+    judge_growing(rows, study, margin, &SeedLevels::once())
+}
+
+/// Returns the verdicts of a table of a study that has been judged before, with fewer seeds. Each row has the level of its
+/// own number of seeds, so rows whose comparison is decided need no further ones.
+///
+/// # Panics
+/// If the margin is not above 0.
+#[must_use]
+pub fn judge_growing(
+    rows: Vec<CrossedDifference>,
+    study: SeedScatter,
+    margin: f64,
+    levels: &SeedLevels,
+) -> Vec<Judged> {
     assert!(margin > 0.0, "a margin of {margin} is not above 0");
     if rows.is_empty() {
         return Vec::new();
     }
-    let rule = DifferenceRule::new(&rows, SeedScatter::of(&rows).or_larger(study));
+    let rule = DifferenceRule::new(&rows, SeedScatter::of(&rows).or_larger(study), levels);
     rows.into_iter().map(|row| rule.judge(row, margin)).collect()
 }
 
 /// How the intervals of a table are made.
-struct DifferenceRule {
+struct DifferenceRule<'a> {
+    levels: &'a SeedLevels,
     dunnett: Arc<Dunnett>,
     scatter: SeedScatter,
     /// The quantile of the largest deviation over the resamples, divided by its value for a table whose rows
@@ -172,12 +208,12 @@ struct DifferenceRule {
     joint: f64,
 }
 
-impl DifferenceRule {
-    fn new(rows: &[CrossedDifference], scatter: SeedScatter) -> Self {
+impl<'a> DifferenceRule<'a> {
+    fn new(rows: &[CrossedDifference], scatter: SeedScatter, levels: &'a SeedLevels) -> Self {
         let dunnett = Dunnett::for_comparisons(rows.len());
         let independent = dunnett.quantile_curve(f64::INFINITY).at_95();
         let joint = joint_quantile(rows).map_or(1.0, |found| found / independent);
-        Self { dunnett, scatter, joint }
+        Self { levels, dunnett, scatter, joint }
     }
 
     fn judge(&self, difference: CrossedDifference, margin: f64) -> Judged {
@@ -198,6 +234,7 @@ impl DifferenceRule {
         Judged {
             interval,
             p: self.p_value(&difference, &variance),
+            prospects: moderated.and_then(|moderated| self.prospects(&difference, moderated, margin)),
             moderated,
             verdict,
             within_margin,
@@ -206,10 +243,39 @@ impl DifferenceRule {
         }
     }
 
-    /// Returns the quantiles at 95 % of sentences and of seeds.
+    /// What all planned seeds can show. The mean over them is predicted to be normal around the present one; the sentences,
+    /// which stay the same, add nothing to its variance.
+    fn prospects(&self, difference: &CrossedDifference, moderated: f64, margin: f64) -> Option<Prospects> {
+        let (seeds, most) =
+            (difference.seeds(), self.levels.most_seeds().filter(|most| *most > difference.seeds())?);
+        let design = Design::new(difference, moderated);
+        let half = half_width(
+            &design.variance(most, difference.sentences),
+            self.quantiles_of_size(difference.freedom as f64, most),
+        );
+        let predicted = (moderated * (1.0 - seeds as f64 / most as f64)).sqrt();
+        let below = |bound: f64| normal_cdf((bound - difference.value) / predicted);
+        let above = |bound: f64| 1.0 - below(bound);
+        let within = (below(margin - half) - below(half - margin)).max(0.0);
+        Some(Prospects {
+            verdict: (above(half) + below(-half) + within).min(1.0),
+            within_loss: above(half - margin),
+            beyond_loss: below(-margin - half),
+        })
+    }
+
+    /// Returns the quantiles of sentences and of seeds.
     fn table_quantiles(&self, difference: &CrossedDifference) -> [f64; 2] {
-        let [sentences, seeds] = self.quantile_curves(difference);
-        [self.joint * sentences.at_95(), seeds.at_95()]
+        self.quantiles_of_size(difference.freedom as f64, difference.seeds())
+    }
+
+    /// The same for a comparison with this many degrees of freedom of sentences and this many seeds.
+    fn quantiles_of_size(&self, freedom: f64, seeds: usize) -> [f64; 2] {
+        let level = self.levels.of_seeds(seeds);
+        let of_seeds = seed_freedom(seeds, self.dunnett.rows());
+        let [of_sentences, of_seeds] =
+            [freedom, of_seeds].map(|freedom| self.dunnett.quantile_curve(freedom).exceeded_with(level));
+        [self.joint * of_sentences, of_seeds]
     }
 
     fn quantile_curves(&self, difference: &CrossedDifference) -> [Arc<Curve>; 2] {
@@ -217,22 +283,22 @@ impl DifferenceRule {
         [difference.freedom as f64, of_seeds].map(|freedom| self.dunnett.quantile_curve(freedom))
     }
 
-    /// 1 minus the confidence of the interval that ends at 0.
+    /// 1 minus the confidence of the interval that ends at 0, in units of the level.
     fn p_value(&self, difference: &CrossedDifference, variance: &VarianceParts) -> f64 {
         let [sentences, seeds] = self.quantile_curves(difference);
         let width =
             |[of_sentences, of_seeds]: [f64; 2]| half_width(variance, [self.joint * of_sentences, of_seeds]);
-        Curve::p_value(&sentences, &seeds, difference.value.abs(), width)
+        let p = Curve::p_value(&sentences, &seeds, difference.value.abs(), width);
+        (p * (ALPHA / self.levels.of_seeds(difference.seeds()))).min(1.0)
     }
 
     /// How large a study must be so that it shows the observed difference, or that it is within the margin, with the
     /// probability [`POWER`].
     fn size_needed(&self, difference: &CrossedDifference, moderated: f64, margin: f64) -> Option<Needed> {
         let design = Design::new(difference, moderated);
-        let of_sentences = self.table_quantiles(difference)[0];
         let decides = |seeds: usize, sentences: usize| {
-            let of_seeds = self.dunnett.quantile_curve(seed_freedom(seeds, self.dunnett.rows())).at_95();
-            design.would_decide(seeds, sentences, margin, [of_sentences, of_seeds])
+            let quantiles = self.quantiles_of_size(difference.freedom as f64, seeds);
+            design.would_decide(seeds, sentences, margin, quantiles)
         };
         let (seeds, sentences) = (difference.seeds(), difference.sentences);
         let seeds_needed = (seeds + 1..=MOST_SEEDS).find(|&more| decides(more, sentences));
@@ -302,14 +368,20 @@ impl Design {
         }
     }
 
-    fn would_decide(&self, seeds: usize, sentences: usize, margin: f64, quantiles: [f64; 2]) -> bool {
+    /// The variances of a study of this size.
+    fn variance(&self, seeds: usize, sentences: usize) -> VarianceParts {
         let (n_seeds, n_sentences) = (seeds as f64, sentences as f64);
         let interaction = self.of_both / n_seeds / n_sentences;
-        let of_sentences = self.of_sentence / n_sentences + interaction;
-        let of_seeds = self.of_seed / n_seeds;
-        let error = (of_seeds + of_sentences).sqrt();
-        let parts =
-            VarianceParts { seeds: Some(of_seeds + interaction), sentences: of_sentences, interaction };
+        VarianceParts {
+            seeds: Some(self.of_seed / n_seeds + interaction),
+            sentences: self.of_sentence / n_sentences + interaction,
+            interaction,
+        }
+    }
+
+    fn would_decide(&self, seeds: usize, sentences: usize, margin: f64, quantiles: [f64; 2]) -> bool {
+        let parts = self.variance(seeds, sentences);
+        let error = (self.of_seed / seeds as f64 + parts.sentences).sqrt();
         let half = half_width(&parts, quantiles);
         let differs = self.value >= half + normal_quantile(POWER) * error;
         // Both ends of the interval must be within the margin.

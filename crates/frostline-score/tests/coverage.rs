@@ -2,11 +2,16 @@
 //! confidence, and verdicts are wrong no more often than allowed. The example `coverage` has more settings and
 //! more studies.
 
+#[path = "common/growing.rs"]
+mod growing;
 #[path = "common/patterns.rs"]
 mod patterns;
 #[path = "common/simulation.rs"]
 mod simulation;
 
+use frostline_score::question::Question;
+use frostline_score::sequential::Spending;
+use growing::{Growth, GrowthRates, all_lose_the_margin, ladder, no_effects};
 use patterns::{TableRates, made_up, recorded};
 use simulation::{Setting, simulate};
 
@@ -70,4 +75,31 @@ fn tables_with_few_seeds_are_seldom_wrong_and_show_large_losses() {
     let odd = &made_up(4)[1];
     let rates = odd.among_languages(4, 10.0).simulate(2, 200);
     assert!(rates.false_verdicts <= 0.08 + 0.058, "{}: {rates:?}", odd.name);
+}
+
+/// A smaller version of the example's table of growing studies.
+#[test]
+fn growing_studies_are_seldom_wrong_and_need_fewer_cells() {
+    let questions = [
+        (Question::Recommendation, all_lose_the_margin as growing::Effects),
+        (Question::Verdicts, no_effects),
+    ];
+    for (question, null) in questions {
+        let growth = Growth { question, spending: Spending::Quadratic, most: 5 };
+        let simulate = |effects| -> Vec<GrowthRates> {
+            recorded().iter().step_by(3).map(|pattern| growth.simulate(pattern, effects, 60)).collect()
+        };
+        let (of_null, of_ladder) = (simulate(null), simulate(ladder));
+        let mean = |rates: &[GrowthRates], get: fn(&GrowthRates) -> f64| {
+            rates.iter().map(get).sum::<f64>() / rates.len() as f64
+        };
+        assert!(mean(&of_null, |rates| rates.wrong) <= 0.05, "{of_null:?}");
+        assert!(mean(&of_ladder, |rates| rates.cells) < 0.75, "{of_ladder:?}");
+        if question == Question::Recommendation {
+            // What the study that does not grow answers is mostly answered.
+            let answered = mean(&of_ladder, |rates| rates.answered);
+            assert!(answered > 0.75 * mean(&of_ladder, |rates| rates.answered_fixed), "{of_ladder:?}");
+            assert!(mean(&of_ladder, |rates| rates.same) > 0.7, "{of_ladder:?}");
+        }
+    }
 }

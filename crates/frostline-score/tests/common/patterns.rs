@@ -137,17 +137,25 @@ impl Pattern {
     ) -> Vec<CrossedDifference> {
         let row = |(at, [of_sentences, of_seeds]): (usize, &Scatter)| {
             let scatter = (of_seeds.powi(2) / calmer).max(of_sentences.powi(2)).sqrt();
-            let own = stream.child(1 + at as u64);
-            let of_seed = |seed: usize| {
-                let noise = stream.child(0).normal(seed as u64) + own.normal(seed as u64);
-                (loss(scatter) + scatter * noise * 0.5_f64.sqrt()) / 100.0
-            };
-            let interaction = (of_sentences / 100.0).powi(2) / seeds as f64;
-            let parts = VarianceParts { seeds: None, sentences: interaction, interaction };
-            CrossedDifference::from_parts((0..seeds).map(of_seed).collect(), 1_000, parts).expect("a row")
+            let by_seed = draw_by_seed(seeds, scatter, at, stream);
+            row_of(by_seed.iter().map(|one| one + loss(scatter)), *of_sentences)
         };
         self.rows.iter().enumerate().map(row).collect()
     }
+}
+
+/// Draws the deviation of each seed of a row, in points.
+pub fn draw_by_seed(seeds: usize, scatter: f64, row: usize, stream: Stream) -> Vec<f64> {
+    let own = stream.child(1 + row as u64);
+    let noise = |seed: u64| stream.child(0).normal(seed) + own.normal(seed);
+    (0..seeds as u64).map(|seed| scatter * noise(seed) * 0.5_f64.sqrt()).collect()
+}
+
+/// Returns the row of these differences by seed, in points.
+pub fn row_of(by_seed: impl ExactSizeIterator<Item = f64>, of_sentences: f64) -> CrossedDifference {
+    let interaction = (of_sentences / 100.0).powi(2) / by_seed.len() as f64;
+    let parts = VarianceParts { seeds: None, sentences: interaction, interaction };
+    CrossedDifference::from_parts(by_seed.map(|one| one / 100.0).collect(), 1_000, parts).expect("a row")
 }
 
 fn is_decided(row: &Judged) -> bool {
