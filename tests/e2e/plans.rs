@@ -94,6 +94,7 @@ fn the_reference_names_every_setting_with_its_default_and_nothing_else() {
         ("timing", toml::Table::try_from(plan.timing).expect("a table")),
         ("track", toml::Table::try_from(plan.track).expect("a table")),
         ("search", toml::Table::try_from(&plan.search).expect("a table")),
+        ("decide", toml::Table::try_from(&plan.decide).expect("a table")),
         ("policies", toml::Table::try_from(&plan.policies).expect("a table")),
         ("langs", toml::Table::try_from(&plan.langs).expect("a table")),
     ];

@@ -3,6 +3,8 @@
 
 mod bits;
 mod block_scores;
+#[cfg(unix)]
+mod decide;
 mod demo;
 mod faults;
 mod inputs;

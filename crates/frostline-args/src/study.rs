@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use frostline_record::{FindLr, Init};
+use frostline_record::{DecideQuestion, FindLr, Init};
 use frostline_sweep::{Action, Backend, InputFolders, OutputKind, SettingChanges, SweepRequest};
 
 use crate::command::SweepCommand;
@@ -48,6 +48,18 @@ pub struct StudyArgs {
         default_missing_value = "policy"
     )]
     find_lr: Option<FindLrFor>,
+    /// Stop when it is known which policy is the cheapest that loses at most the margin, or with `=verdicts` whether each is
+    /// better, worse or equivalent: start with two seeds, and give more only to comparisons that need them [default: the
+    /// plan's `[decide]`]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "QUESTION",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "recommendation"
+    )]
+    decide: Option<DecideFor>,
     /// The folder or the ZIP archive that holds treebanks
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -162,6 +174,7 @@ impl StudyArgs {
                 encoder: self.encoder,
                 encoder_init: self.encoder_init.map(Init::from),
                 find_lr: self.find_lr.map(FindLr::from),
+                decide: self.decide.map(DecideQuestion::from),
                 assignments: self.set,
                 no_prefix_cache: self.no_prefix_cache,
                 no_timing: self.no_timing,
@@ -208,6 +221,24 @@ impl BeginArgs {
             output: self.output.output_kind(),
             ..self.study.into_request(Action::Begin)
         }))
+    }
+}
+
+/// What `--decide` answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DecideFor {
+    /// Which policy is the cheapest that loses at most the margin
+    Recommendation,
+    /// Whether each policy is better, worse or equivalent
+    Verdicts,
+}
+
+impl From<DecideFor> for DecideQuestion {
+    fn from(what: DecideFor) -> Self {
+        match what {
+            DecideFor::Recommendation => Self::Recommendation,
+            DecideFor::Verdicts => Self::Verdicts,
+        }
     }
 }
 

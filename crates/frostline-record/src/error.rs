@@ -150,6 +150,14 @@ pub enum PlanError {
         /// Why.
         reason: String,
     },
+    /// A sweep that cannot answer its question.
+    #[error(
+        "a sweep that stops when it knows (--decide, or `[decide]` in the plan) is not possible: {reason}"
+    )]
+    Decide {
+        /// The reason, and the next step.
+        reason: String,
+    },
     /// A search for learning rates that cannot be made.
     #[error("the search for learning rates (--find-lr, or `[search]` in the plan) is not possible: {reason}")]
     Search {

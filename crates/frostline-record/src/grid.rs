@@ -220,6 +220,7 @@ impl Plan {
             twins: BTreeSet::new(),
         };
         self.check_search(&grid.seeds, &grid.policies)?;
+        self.check_decide(&grid.seeds, &grid.policies)?;
         for settings in grid.combine_axes() {
             settings?.check_files()?;
         }

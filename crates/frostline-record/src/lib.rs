@@ -8,6 +8,8 @@ mod cell_files;
 mod check;
 mod claim;
 mod claim_check;
+mod decide;
+mod decide_check;
 mod error;
 mod event;
 mod facts;
@@ -50,6 +52,7 @@ pub use cell_files::prediction_file;
 pub use claim::{
     Along, Claim, ClaimTest, Compared, Comparisons, Converged, Drift, End, Measure, MoreOf, Needs,
 };
+pub use decide::{DecideQuestion, DecideSettings, FIRST_SEEDS};
 pub use error::PlanError;
 pub use event::{Event, Loaded, PrefixEvent, Sample, StageParameters, StepEvent};
 pub use facts::{CellFacts, EncoderFacts, Forecast, Forms, InParts, Overlap, Spelled, SplitFacts, TaskFacts};

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::paths::set_in;
 use crate::toml_errors::explain_message;
 use crate::{
-    Claim, FileName, PlanError, SCHEMA, SearchSettings, Settings, Stage, Switch, TimingSettings,
-    TrackSettings, claim_check,
+    Claim, DecideSettings, FileName, PlanError, SCHEMA, SearchSettings, Settings, Stage, Switch,
+    TimingSettings, TrackSettings, claim_check,
 };
 
 /// A plan: settings shared by all cells, and the axes of the grid.
@@ -44,6 +44,9 @@ pub struct Plan {
     /// The search for learning rates before the comparison.
     #[serde(default, skip_serializing_if = "SearchSettings::is_default")]
     pub search: SearchSettings,
+    /// The question with which the sweep grows until it is answered.
+    #[serde(default, skip_serializing_if = "DecideSettings::is_default")]
+    pub decide: DecideSettings,
     /// The trackers that receive cells' values during training. They change no cell.
     #[serde(default, skip_serializing_if = "TrackSettings::is_default")]
     pub track: TrackSettings,
@@ -201,7 +204,8 @@ impl Plan {
     /// Applies an override such as `data.first=2500`; it replaces an axis of that name. A list, as in
     /// `optimizer.lr=[1e-5, 5e-5]`, becomes an axis, which replaces values of single policies and languages.
     /// `policies.none+lora.optimizer.lr=1e-3` and `langs.id.data.cut_dev=0.1` set values of one policy or
-    /// language, `search.seed=7` a setting of the search for learning rates.
+    /// language, `search.seed=7` a setting of the search for learning rates, `decide.cells=40` the
+    /// most cells of a sweep that stops when it knows.
     ///
     /// # Errors
     /// If the text is not an assignment, or the path or value does not fit.
@@ -215,6 +219,9 @@ impl Plan {
         }
         if let Some(rest) = path.strip_prefix("search.") {
             return set_in(&mut self.search, path, rest, value);
+        }
+        if let Some(rest) = path.strip_prefix("decide.") {
+            return set_in(&mut self.decide, path, rest, value);
         }
         if let toml::Value::Array(values) = value {
             self.drop_own(path);

@@ -16,6 +16,7 @@ mod chart;
 mod document;
 mod facts;
 mod fields;
+mod growth;
 mod keys;
 mod merged;
 mod number;
@@ -31,6 +32,7 @@ mod topic;
 mod topics;
 
 pub use crate::block_scores::{block_score_figure, block_score_table};
+pub use crate::growth::{Growth, OpenComparison};
 pub use crate::merged::{Merged, MergedPredictions};
 pub use crate::render::escape::visible;
 pub use crate::report::{Predictions, Report, ReportError, ReportFile};

@@ -16,7 +16,9 @@
 //! Function* (1987).
 
 use crate::distribution::{normal_cdf, normal_quantile, root_of_decreasing};
-use crate::verdict::ALPHA;
+
+/// The probability that any interval of a table does not contain its true difference.
+pub const ALPHA: f64 = 0.05;
 
 /// How the allowed probability is divided among looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

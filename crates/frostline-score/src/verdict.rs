@@ -46,8 +46,7 @@ use crate::dunnett::{Curve, Dunnett};
 use crate::moderation::{self, SeedScatter, seed_freedom};
 use crate::sequential::SeedLevels;
 
-/// The probability that any interval of a table does not contain its true difference.
-pub const ALPHA: f64 = 0.05;
+pub use crate::sequential::ALPHA;
 
 /// The probability that a study of the proposed size decides, if the true difference equals the observed one.
 pub const POWER: f64 = 0.8;

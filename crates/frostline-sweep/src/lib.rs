@@ -21,6 +21,7 @@ mod fetch;
 mod folder;
 mod forecast;
 mod gpu;
+mod growing;
 mod inputs;
 mod interrupts;
 mod jobs;

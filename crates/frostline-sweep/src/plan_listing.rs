@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use frostline_assets::licence_of;
-use frostline_record::{Bits, FindLr, Input, Inputs, Precision, SearchSettings, Settings};
+use frostline_record::{Bits, FIRST_SEEDS, FindLr, Input, Inputs, Precision, SearchSettings, Settings};
 use frostline_report::visible;
 
 use crate::fault::{CommandResult, environment_fault};
@@ -115,6 +115,19 @@ fn describe_study(study: &Study) -> String {
     }
     for change in &study.overrides {
         let _ = writeln!(text, "          with {change}{}", list_exceptions(study, change));
+    }
+    if study.plan.decide.is_on() {
+        let (seeds, cells) = (study.grid.seeds(), study.grid.len());
+        let least = cells / seeds * FIRST_SEEDS;
+        let most = match study.plan.decide.cells {
+            0 => cells,
+            limit => cells.min(limit.max(least)),
+        };
+        let _ = writeln!(
+            text,
+            "decide    starts with {FIRST_SEEDS} of {seeds} seeds and stops when it knows ({}): {least} to {most} cells",
+            study.plan.decide.question.name()
+        );
     }
     if let Some(search) = &study.search {
         let sets = count_noun(search.count_sets(), "set");

@@ -139,7 +139,7 @@ pub(crate) fn usable_times(folder: &Path, cells: &[Cell]) -> Option<PairedTimes>
 }
 
 /// Returns the text of a cell's file in a sweep's folder.
-fn read_prediction(folder: &Path, cell: &Cell, file: &StoredFile) -> Option<String> {
+pub(crate) fn read_prediction(folder: &Path, cell: &Cell, file: &StoredFile) -> Option<String> {
     frostline_files::read_text(&Sweep::cell_folder(folder, cell).join(&file.file), MOST_READ).ok()
 }
 

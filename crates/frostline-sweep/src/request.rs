@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use frostline_files::claim::LEASE;
-use frostline_record::{FindLr, Init};
+use frostline_record::{DecideQuestion, FindLr, Init};
 
 use crate::backend::Backend;
 use crate::output::OutputKind;
@@ -100,6 +100,8 @@ pub struct SettingChanges {
     pub encoder_init: Option<Init>,
     /// For what a learning rate is found before the comparison.
     pub find_lr: Option<FindLr>,
+    /// The question with which the sweep grows until it is answered.
+    pub decide: Option<DecideQuestion>,
     /// Settings with their values, as in `optimizer.lr=3e-5`; a list makes an axis of the grid.
     pub assignments: Vec<String>,
     /// Compute constant prefixes in every step.

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use frostline_record::{
-    Cell, Checkpoints, FindLr, Grid, Init, Plan, Policy, PrefixCache, RateSearch, Record, Reference, SCHEMA,
-    Settings, Sweep, Switch, TimingSettings, TrackSettings, Twin, VerdictRule, sha256,
+    Cell, Checkpoints, DecideSettings, FindLr, Grid, Init, Plan, Policy, PrefixCache, RateSearch, Record,
+    Reference, SCHEMA, Settings, Sweep, Switch, TimingSettings, TrackSettings, Twin, VerdictRule, sha256,
 };
 
 use crate::backend::Backend;
 use crate::block_orders::OrderTable;
 use crate::block_sets::{self, SetSearch};
 use crate::fault::{Blame as _, CommandResult};
+use crate::growing::GrowingGrid;
 use crate::place::Place;
 use crate::plans;
 use crate::request::{SettingChanges, SweepRequest};
@@ -39,6 +40,8 @@ pub(crate) struct Study {
     pub block_orders: OrderTable,
     /// The greedy search over sets of blocks, if the grid has one.
     pub search: Option<SetSearch>,
+    /// The cells that a sweep which grows until it knows has come to.
+    pub growing: Option<GrowingGrid>,
     /// The learning rates that a search has tried and found.
     pub rates: Option<RateSearch>,
     /// The published figures that the plan names.
@@ -83,6 +86,7 @@ impl Study {
             backend: request.backend,
             block_orders: OrderTable::default(),
             search: None,
+            growing: None,
             rates: None,
             reference,
         })
@@ -96,13 +100,17 @@ impl Study {
         Ok(())
     }
 
-    /// Continues a greedy search with the results of its cells. Returns whether there is another round, whose
-    /// settings were added.
+    /// Continues a greedy search, or a sweep that grows, with the results of its cells. Returns whether there is another
+    /// round, whose settings were added.
     pub(crate) fn next_round(
         &mut self,
+        folder: &Path,
         cells: &[Cell],
         record: impl Fn(&Cell) -> Option<Record>,
     ) -> CommandResult<bool> {
+        if let Some(growing) = &mut self.growing {
+            return growing.next_round(folder);
+        }
         let Some(search) = &mut self.search else { return Ok(false) };
         // A cell has the results of every name of its policy.
         let mut named: Vec<(&Policy, &Cell)> = Vec::new();
@@ -138,6 +146,7 @@ impl Study {
         // A cell's id holds its settings, wherever they come from.
         (plan.policies, plan.langs) = Default::default();
         (plan.verdict, plan.reference) = (VerdictRule::default(), String::new());
+        plan.decide = DecideSettings::default();
         let text =
             serde_json::to_string(&(plan, self.backend.to_string())).expect("plain data always serialises");
         let hash = &sha256(text.as_bytes())[..6];
@@ -159,7 +168,9 @@ impl Study {
 
     /// Whether a round of a search follows the current one.
     pub(crate) fn search_continues(&self) -> bool {
-        self.is_searching() || self.search.as_ref().is_some_and(SetSearch::has_next_round)
+        self.is_searching()
+            || self.search.as_ref().is_some_and(SetSearch::has_next_round)
+            || self.growing.as_ref().is_some_and(GrowingGrid::has_next_round)
     }
 
     /// Returns the contents of `sweep.json`. With `stays`, this command stays to make further rounds of a search.
@@ -228,6 +239,7 @@ fn changes_as_assignments(changes: &SettingChanges) -> Vec<String> {
         name.map(|name| format!("encoder.name={name}")),
         init.map(|init| format!("encoder.init={init}")),
         find_lr.map(|what| format!("search.lr={what}")),
+        changes.decide.map(|question| format!("decide.question={}", question.name())),
     ]
     .into_iter()
     .flatten()

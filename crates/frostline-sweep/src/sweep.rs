@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use anyhow::anyhow;
 use frostline_record::Cell;
 use tracing::info_span;
 
@@ -11,9 +12,10 @@ use crate::backend::Backend;
 use crate::claims::{ClaimedJobs, Claims};
 use crate::ending::Ending;
 use crate::executor::{Executor as _, Observer};
-use crate::fault::CommandResult;
+use crate::fault::{Blame as _, CommandResult};
 use crate::folder::{self, SweepFolder};
 use crate::forecast::Costs;
+use crate::growing::GrowingGrid;
 use crate::inputs::StudyInputs;
 use crate::jobs::{Jobs, Queue};
 use crate::outcome::Outcome;
@@ -79,6 +81,7 @@ fn run_study(
         let cells = sources.make_cells(&study, &program);
         return block_scores::print_scores(&study, &cells, &program, sentences, request.out.as_deref());
     }
+    check_that_it_stays(&study, request)?;
     folder::check_writable(&out)?;
     let program = program()?;
     plan_listing::print_inputs(&study, &sources, &program);
@@ -100,7 +103,11 @@ fn run_study(
             Some(finder) => next_search_cells(finder, &mut study, &sources, &program, &out)?,
             None => None,
         };
-        let cells = cells.unwrap_or_else(|| sources.make_cells(&study, &program));
+        let is_compared = cells.is_none();
+        let mut cells = cells.unwrap_or_else(|| sources.make_cells(&study, &program));
+        if is_compared && !verifies {
+            due_cells(&mut study, &mut cells);
+        }
         let warnings = info_span!("check", cells = cells.len()).in_scope(|| program.check_cells(&cells))?;
         data_report::print_warnings(&warnings, &mut warned);
         // Stored with the sweep, since the report warns of times measured with several cells at once.
@@ -129,7 +136,7 @@ fn run_study(
         let ran_all = complete && outcome.not_started == 0;
         let mut goes_on = || match study.is_searching() {
             true => Ok(!failed_for_good(&folder)),
-            false => study.next_round(folder.cells(), |cell| folder.read_record(cell)),
+            false => study.next_round(folder.path(), folder.cells(), |cell| folder.read_record(cell)),
         };
         if ran_all && goes_on()? {
             twin_cells::merge_twins(&mut study, &sources);
@@ -149,6 +156,29 @@ fn run_study(
             info_span!("report").in_scope(|| report::write_report(folder.path(), &claims))?;
         }
         return Ok(folder.close_sweep(&outcome, request.slurm.is_some()));
+    }
+}
+
+/// Checks that this command is there to add the cells of later rounds, if the study's records choose them.
+fn check_that_it_stays(study: &Study, request: &SweepRequest) -> CommandResult<()> {
+    let detaches = request.slurm.as_ref().is_some_and(|slurm| slurm.detach);
+    if study.plan.decide.is_on() && (request.action == Action::Begin || detaches) {
+        let error = anyhow!(
+            "with --decide, records choose the cells of later rounds, so that the command has to stay; run `frostline sweep` \
+             without --detach, which `frostline work` can join"
+        );
+        return Err(error).blame_plan();
+    }
+    Ok(())
+}
+
+/// Keeps the cells of a sweep that grows until it knows which its rounds have come to.
+fn due_cells(study: &mut Study, cells: &mut Vec<Cell>) {
+    if study.growing.is_none() {
+        study.growing = GrowingGrid::new(&study.plan, &study.grid);
+    }
+    if let Some(growing) = &study.growing {
+        growing.keep_due(cells);
     }
 }
 
@@ -178,9 +208,10 @@ fn failed_for_good(folder: &SweepFolder<'_>) -> bool {
     records.any(|record| record.error.is_some() && !record.diverged())
 }
 
-/// Withdraws the note that this command adds cells, if a search stops before its last round.
+/// Withdraws the note that this command adds cells, if a search stops before its last round, or a sweep that grows knows.
 fn end_search(study: &Study, folder: &SweepFolder<'_>, claims: &Claims) -> CommandResult<()> {
-    if study.search_continues() { folder.end_search(claims) } else { Ok(()) }
+    let was_noted = study.search_continues() || study.growing.is_some();
+    if was_noted { folder.end_search(claims) } else { Ok(()) }
 }
 
 /// The way to the program. If it chooses the backend, it is asked at once.

@@ -2,8 +2,8 @@
 //! all rows of a table.
 
 use frostline_score::crossed::RESAMPLES;
-use frostline_score::verdict::judge;
-use frostline_score::{CrossedDifference, Judged, Needed, SeedScatter, Verdict};
+use frostline_score::verdict::{judge, judge_growing};
+use frostline_score::{CrossedDifference, Judged, Needed, SeedLevels, SeedScatter, Verdict};
 use serde::Serialize;
 
 use crate::number::count;
@@ -41,6 +41,8 @@ pub(crate) struct Judging<'a> {
     pub split: &'static str,
     pub kind: ScoreKind,
     pub margin: f64,
+    /// The level of each number of seeds, if the study grows.
+    pub levels: Option<&'a SeedLevels>,
     /// How much seeds scatter elsewhere in the study; nothing for the study's own tables.
     pub scatter: SeedScatter,
 }
@@ -51,7 +53,7 @@ type MeasuredRow = (Vec<u64>, Result<CrossedDifference, String>);
 impl<'a> Judging<'a> {
     /// Compares what each task is scored by.
     pub fn new(outcomes: Sides<'a>, split: &'static str, margin: f64) -> Self {
-        Self { outcomes, split, kind: ScoreKind::Own, margin, scatter: SeedScatter::default() }
+        Self { outcomes, split, kind: ScoreKind::Own, margin, levels: None, scatter: SeedScatter::default() }
     }
 
     /// Judges the rows of each table together, with the scatter of seeds of all tables, which is returned too. Each row
@@ -83,7 +85,12 @@ impl<'a> Judging<'a> {
 
     fn judge(&self, rows: Vec<MeasuredRow>, scatter: SeedScatter) -> Vec<Comparison> {
         let of_table = rows.iter().filter_map(|(_, row)| row.as_ref().ok()).cloned().collect();
-        let mut judged = judge(of_table, scatter, self.margin / 100.0).into_iter();
+        let margin = self.margin / 100.0;
+        let judged = match self.levels {
+            Some(levels) => judge_growing(of_table, scatter, margin, levels),
+            None => judge(of_table, scatter, margin),
+        };
+        let mut judged = judged.into_iter();
         let one = |(seeds, row): MeasuredRow| match row.map(|_| judged.next()) {
             Ok(Some(judged)) => Comparison { seeds, found: ComparisonResult::Judged(Box::new(judged)) },
             Ok(None) => unreachable!("every measured row is judged"),

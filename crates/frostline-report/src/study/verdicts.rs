@@ -1,7 +1,9 @@
 //! Every policy compared with the one that freezes nothing, by one rule: paired by seed and by sentence. All places of
 //! a report that speak of a policy's score take the verdict from here.
 
-use frostline_score::{Judged, Resampling, SeedScatter, StochasticOrder, almost_stochastic_order};
+use frostline_score::{
+    Judged, Resampling, SeedLevels, SeedScatter, StochasticOrder, almost_stochastic_order,
+};
 use serde::Serialize;
 
 use crate::number::fixed;
@@ -56,10 +58,16 @@ pub(crate) struct Verdicts {
 
 impl Verdicts {
     /// Judges every group. The intervals of all rows of a language on a split hold together. `margin` is in points.
-    pub fn of(cells: &[CellView], groups: &[Group], outcomes: &Outcomes, margin: f64) -> Self {
+    pub fn of(
+        cells: &[CellView],
+        groups: &[Group],
+        outcomes: &Outcomes,
+        margin: f64,
+        levels: Option<&SeedLevels>,
+    ) -> Self {
         let judge = |kind| {
             SPLITS.map(|split| {
-                let judging = Judging { kind, ..Judging::new(outcomes.both(), split, margin) };
+                let judging = Judging { kind, levels, ..Judging::new(outcomes.both(), split, margin) };
                 judge_policies(cells, groups, &judging)
             })
         };

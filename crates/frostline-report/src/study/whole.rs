@@ -1,6 +1,7 @@
 //! A sweep with its records, grouped.
 
 use frostline_record::{MadeBy, PairedTimes, Record, Sweep};
+use frostline_score::SeedLevels;
 
 use crate::study::advice::{self, Advice, Standing};
 use crate::study::baselines::{self, BaselineStats};
@@ -87,7 +88,7 @@ impl Study {
 
     fn judged(mut self, outcomes: Outcomes) -> Self {
         let margin = self.margin();
-        self.verdicts = Verdicts::of(&self.cells, &self.groups, &outcomes, margin);
+        self.verdicts = Verdicts::of(&self.cells, &self.groups, &outcomes, margin, self.levels().as_ref());
         stage_verdicts::judge(&mut self.groups, &self.cells, &outcomes, margin);
         self.outcomes = outcomes;
         self.standings = advice::rank_groups(&self.cells, &self.groups, &self.verdicts);
@@ -116,6 +117,12 @@ impl Study {
     /// Differences of accuracies below this do not matter, in points.
     pub const fn margin(&self) -> f64 {
         self.sweep.plan.verdict.margin.points()
+    }
+
+    /// The levels of verdicts in a study that grows until it knows, which is judged after each seed.
+    pub fn levels(&self) -> Option<SeedLevels> {
+        let seeds = self.sweep.plan.grid.get("seed").map_or(1, Vec::len);
+        self.sweep.plan.decide.is_on().then(|| SeedLevels::planned(seeds))
     }
 
     /// What the headline task is scored by: `accuracy` or `entity F1`.

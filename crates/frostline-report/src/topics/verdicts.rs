@@ -33,8 +33,9 @@ impl Topic for VerdictTables {
                      within {margin} of 0; a difference may be both, such as \"worse, within the margin\". **undecided**: none of \
                      these, which does not mean equal. The intervals of a language hold together: with a probability of 95 %, all of \
                      them contain their true difference. Policies are compared with the same seed on the same sentences. \
-                     docs/statistics.md explains the rule.",
-                    margin = points(study.margin())
+                     {grown}docs/statistics.md explains the rule.",
+                    margin = points(study.margin()),
+                    grown = if study.levels().is_some() { GROWN } else { "" }
                 )]
             }),
             Place::Language(lang) => {
@@ -291,6 +292,11 @@ fn explain_columns(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &m
         count(sentences as u64),
         points(study.margin())
     ));
+    if study.levels().is_some() {
+        page.paragraph(format!(
+            "{GROWN}p is multiplied by 0.05 over the level of the comparison's number of seeds, so that its limit is 0.05."
+        ));
+    }
     if rows.iter().any(|row| row.compared.seeds.len() == 1) {
         page.paragraph(
             "**One seed**: its interval and p are about two trained models on other sentences, not about the policy: \
@@ -304,6 +310,10 @@ fn explain_columns(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &m
         );
     }
 }
+
+/// How a sweep that stops when it knows is judged.
+const GROWN: &str = "This sweep started with two seeds and gave more only to comparisons that its question needed; it was judged after each further \
+     seed. Intervals of fewer seeds are wider for that, so that all looks together have the 5 %. ";
 
 /// What the columns about cost mean.
 const COSTS: &str = "**Time saved** is the share of the time of a step of `none` that a step is predicted to save. **Pareto front**: no other \

@@ -32,7 +32,9 @@ pub(super) fn few_seeds(study: &Examined<'_>) -> Vec<Finding> {
     };
     let each: Vec<(&str, Vec<u64>)> = study.langs().into_iter().map(|lang| (lang, seeds(lang))).collect();
     let few = distinct(each.iter().map(|(_, seeds)| seeds));
-    let few = few.into_iter().filter(|seeds| (1..=FEW_SEEDS).contains(&seeds.len()));
+    // A sweep that stops when it knows has no more seeds than it needs.
+    let most = if study.plan.decide.is_on() { 1 } else { FEW_SEEDS };
+    let few = few.into_iter().filter(|seeds| (1..=most).contains(&seeds.len()));
     few.map(|seeds| {
         let langs = each.iter().filter(|(_, own)| own == seeds).map(|(lang, _)| (*lang).into());
         of_seeds(seeds, langs.collect())

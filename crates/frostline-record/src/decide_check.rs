@@ -1,0 +1,69 @@
+//! Whether a sweep with a plan's grid can answer its question.
+
+use crate::{FIRST_SEEDS, Plan, PlanError, Policy};
+
+impl Plan {
+    /// Checks that a sweep with this grid can answer its question.
+    ///
+    /// # Errors
+    /// If it cannot; the error names the reason.
+    pub(crate) fn check_decide(&self, seeds: &[u64], policies: &[Policy]) -> Result<(), PlanError> {
+        if !self.decide.is_on() {
+            return Ok(());
+        }
+        let fail = |reason: String| Err(PlanError::Decide { reason });
+        let has = |name: &str| policies.iter().any(|policy| policy.as_str() == name);
+        if seeds.len() <= FIRST_SEEDS {
+            return fail(format!(
+                "every policy starts with {FIRST_SEEDS} seeds, and the plan has {}; give all seeds that it may use, as in \
+                 --seeds 42-46",
+                seeds.len()
+            ));
+        }
+        if !has("none") || policies.len() < 2 {
+            return fail("policies are compared with `none`, and the plan needs it and another one".into());
+        }
+        if has(Policy::GREEDY) {
+            return fail(
+                "the policies of `greedy` are chosen by its own rounds; leave one of the two out".into(),
+            );
+        }
+        if !self.settings.save.predictions {
+            return fail("verdicts need stored predictions; set `save.predictions` to true".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Plan, PlanError};
+
+    fn check(assignments: &[&str]) -> Result<(), PlanError> {
+        let text = "schema = 4\nname = 'x'\ntreebanks = { en = 'EN' }\n\
+                    grid = { policy = ['none', 'all'], seed = [42, 43, 44] }\ndecide = { question = 'recommendation' }";
+        let mut plan = Plan::parse(text, "x.toml")?;
+        for assignment in assignments {
+            plan.assign(assignment)?;
+        }
+        plan.cells().map(drop)
+    }
+
+    #[test]
+    fn a_sweep_that_cannot_decide_is_refused() {
+        check(&[]).expect("a plan");
+        check(&["seed=[1]", "decide.question=off"]).expect("a plan");
+        for (assignment, part) in [
+            ("seed=[42, 43]", "starts with 2 seeds, and the plan has 2"),
+            ("policy=[\"all\", \"first-1\"]", "compared with `none`"),
+            ("policy=[\"none\"]", "another one"),
+            ("policy=[\"none\", \"greedy\"]", "greedy"),
+            ("save.predictions=false", "save.predictions"),
+            ("decide.question=maybe", "recommendation"),
+            ("decide.cell=3", "cells"),
+        ] {
+            let error = check(&[assignment]).expect_err(assignment).to_string();
+            assert!(error.contains(part), "{assignment}: {error}");
+        }
+    }
+}
