@@ -91,9 +91,9 @@ impl Growth {
                 Knowledge::Open => self.open.extend(open_comparison(study, group)),
             }
         }
-        let good = |rows: &&Vec<&Judged>| rows.iter().all(|row| row.loses_at_most(margin));
-        if let Some(at) =
-            judged.iter().position(|rows| good(&rows)).filter(|_| question == Question::Recommendation)
+        let is_good = |rows: &Vec<&Judged>| rows.iter().all(|row| row.loses_at_most(margin));
+        if question == Question::Recommendation
+            && let Some(at) = judged.iter().position(is_good)
         {
             self.recommended.extend(candidates[at].1.first().map(|(group, _)| group.policy.clone()));
         }
