@@ -1,9 +1,9 @@
 //! What a sweep that grows until it knows needs next. The same verdicts and costs as in its report decide, so the report's answer is
 //! the sweep's.
 
-use frostline_record::{DecideQuestion, Record, Settings, Sweep};
-use frostline_score::Judged;
+use frostline_record::{Cell, DecideQuestion, FIRST_SEEDS, Record, Settings, Sweep};
 use frostline_score::question::{Knowledge, Question, assess};
+use frostline_score::{Judged, Verdict};
 
 use crate::report::Predictions;
 use crate::study::advice::SPLIT;
@@ -23,6 +23,8 @@ pub struct Growth {
     pub irrelevant: usize,
     /// The policies that the question's answer recommends: one for each combination of the further axes that has one.
     pub recommended: Vec<String>,
+    /// The verdict on each comparison.
+    pub verdicts: Vec<(String, Verdict)>,
 }
 
 /// A comparison that needs more seeds: a cell's settings and those of the cell with `none`, of any seed.
@@ -40,11 +42,23 @@ impl Growth {
     /// Judges a sweep's records. `predictions` gives the text of a cell's file, as for [`Report::new`](crate::Report::new).
     #[must_use]
     pub fn of_sweep(sweep: &Sweep, records: &[Record], predictions: &mut Predictions<'_>) -> Self {
-        let question = match sweep.plan.decide.question {
-            DecideQuestion::Off => return Self::default(),
-            DecideQuestion::Recommendation => Question::Recommendation,
-            DecideQuestion::Verdicts => Question::Verdicts,
-        };
+        match sweep.plan.decide.question {
+            DecideQuestion::Off => Self::default(),
+            DecideQuestion::Recommendation => {
+                Self::for_question(sweep, records, predictions, Question::Recommendation)
+            }
+            DecideQuestion::Verdicts => Self::for_question(sweep, records, predictions, Question::Verdicts),
+        }
+    }
+
+    /// The same for a question that need not be the plan's. If the plan asks none, the records are judged once, as in its report.
+    #[must_use]
+    pub fn for_question(
+        sweep: &Sweep,
+        records: &[Record],
+        predictions: &mut Predictions<'_>,
+        question: Question,
+    ) -> Self {
         let study = Study::new(sweep, records);
         let stored = Stored::read(&study.cells, Box::new(predictions));
         let study = study.with(&stored);
@@ -83,7 +97,10 @@ impl Growth {
             candidates.iter().map(|(_, rows)| rows.iter().map(|(_, judged)| *judged).collect()).collect();
         let margin = study.margin() / 100.0;
         let known = assess(question, &judged, margin);
-        for ((group, _), known) in candidates.iter().flat_map(|(_, rows)| rows).zip(known.iter().flatten()) {
+        for ((group, judged), known) in
+            candidates.iter().flat_map(|(_, rows)| rows).zip(known.iter().flatten())
+        {
+            self.verdicts.push((title(group), judged.verdict));
             match known {
                 Knowledge::Decided => self.decided += 1,
                 Knowledge::Irrelevant => self.irrelevant += 1,
@@ -109,4 +126,64 @@ fn open_comparison(study: &Study, group: &Group) -> Option<OpenComparison> {
     let settings = |group: &Group| Some(study.members(group).next()?.cell.settings.clone());
     let baseline = settings(study.none_of(group)?)?;
     Some(OpenComparison { title: title(group), policy: settings(group)?, baseline })
+}
+
+/// The cells that a sweep which grows has come to: two seeds of each policy, and one more for each round in which a comparison was
+/// open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GrowingGrid {
+    seeds: Vec<u64>,
+    most_cells: usize,
+    /// Settings without their seed that have more seeds than at the start, and how many.
+    grown: Vec<(Settings, usize)>,
+}
+
+impl GrowingGrid {
+    /// The start of a grid with these seeds, of which at most `most_cells` cells are run; 0 means no limit.
+    #[must_use]
+    pub const fn new(seeds: Vec<u64>, most_cells: usize) -> Self {
+        Self { seeds, most_cells, grown: Vec::new() }
+    }
+
+    /// Returns whether a cell has been reached.
+    #[must_use]
+    pub fn has(&self, cell: &Cell) -> bool {
+        let place = self.seeds.iter().position(|seed| *seed == cell.settings.seed);
+        place.is_some_and(|place| place < self.seeds_of(&cell.settings))
+    }
+
+    /// How many seeds cells with these settings have.
+    fn seeds_of(&self, settings: &Settings) -> usize {
+        let key = without_seed(settings);
+        self.grown.iter().find(|(grown, _)| *grown == key).map_or(FIRST_SEEDS, |(_, seeds)| *seeds)
+    }
+
+    /// Adds a seed to every open comparison of a grid that has so many cells now, and returns how many cells that adds.
+    pub fn add_round(&mut self, growth: &Growth, cells: usize) -> usize {
+        let mut added = 0;
+        for open in &growth.open {
+            let next = self.seeds_of(&open.policy) + 1;
+            let baseline = (self.seeds_of(&open.baseline) < next).then_some(&open.baseline);
+            let new = 1 + usize::from(baseline.is_some());
+            let is_affordable = self.most_cells == 0 || cells + added + new <= self.most_cells;
+            if next > self.seeds.len() || !is_affordable {
+                continue;
+            }
+            [&open.policy].into_iter().chain(baseline).for_each(|settings| self.grow(settings));
+            added += new;
+        }
+        added
+    }
+
+    fn grow(&mut self, settings: &Settings) {
+        let (key, seeds) = (without_seed(settings), self.seeds_of(settings) + 1);
+        match self.grown.iter_mut().find(|(grown, _)| *grown == key) {
+            Some((_, known)) => *known = seeds,
+            None => self.grown.push((key, seeds)),
+        }
+    }
+}
+
+fn without_seed(settings: &Settings) -> Settings {
+    Settings { seed: 0, ..settings.clone() }
 }

@@ -32,7 +32,7 @@ mod topic;
 mod topics;
 
 pub use crate::block_scores::{block_score_figure, block_score_table};
-pub use crate::growth::{Growth, OpenComparison};
+pub use crate::growth::{GrowingGrid, Growth, OpenComparison};
 pub use crate::merged::{Merged, MergedPredictions};
 pub use crate::render::escape::visible;
 pub use crate::report::{Predictions, Report, ReportError, ReportFile};

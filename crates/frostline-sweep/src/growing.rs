@@ -3,29 +3,24 @@
 
 use std::path::Path;
 
-use frostline_record::{Cell, DecideQuestion, DecideSettings, FIRST_SEEDS, Grid, Plan, Settings, Sweep};
-use frostline_report::{Growth, OpenComparison};
+use frostline_record::{Cell, DecideQuestion, DecideSettings, Grid, Plan, Sweep};
+use frostline_report::{GrowingGrid, Growth};
 
 use crate::fault::{Blame as _, CommandResult};
 use crate::report::read_prediction;
 use crate::units::count_noun;
 
-/// The numbers of seeds that a sweep has come to.
+/// The rounds of a sweep that grows.
 #[derive(Debug)]
-pub(crate) struct GrowingGrid {
-    /// The plan's seeds in order.
-    seeds: Vec<u64>,
-    /// The most cells; 0 means no limit.
-    most_cells: usize,
-    /// Settings without their seed that have more seeds than at the start, and how many.
-    grown: Vec<(Settings, usize)>,
+pub(crate) struct GrowthRounds {
+    grid: GrowingGrid,
     /// Whether the question is which policy to choose.
     asks_for_one: bool,
     round: usize,
     ended: bool,
 }
 
-impl GrowingGrid {
+impl GrowthRounds {
     /// The start of a plan's grid, if the plan asks a question.
     pub(crate) fn new(plan: &Plan, grid: &Grid) -> Option<Self> {
         if !plan.decide.is_on() {
@@ -37,26 +32,14 @@ impl GrowingGrid {
                 seeds.push(seed);
             }
         }
-        let DecideSettings { question, cells: most_cells } = plan.decide;
+        let DecideSettings { question, cells } = plan.decide;
         let asks_for_one = question == DecideQuestion::Recommendation;
-        Some(Self { seeds, most_cells, grown: Vec::new(), asks_for_one, round: 1, ended: false })
-    }
-
-    /// Whether a cell with these settings is run by now.
-    fn has(&self, settings: &Settings) -> bool {
-        let place = self.seeds.iter().position(|seed| *seed == settings.seed);
-        place.is_some_and(|place| place < self.seeds_of(settings))
-    }
-
-    /// How many seeds cells with these settings have by now.
-    fn seeds_of(&self, settings: &Settings) -> usize {
-        let key = without_seed(settings);
-        self.grown.iter().find(|(grown, _)| *grown == key).map_or(FIRST_SEEDS, |(_, seeds)| *seeds)
+        Some(Self { grid: GrowingGrid::new(seeds, cells), asks_for_one, round: 1, ended: false })
     }
 
     /// Keeps the cells that are run by now.
     pub(crate) fn keep_due(&self, cells: &mut Vec<Cell>) {
-        cells.retain(|cell| self.has(&cell.settings));
+        cells.retain(|cell| self.grid.has(cell));
     }
 
     /// Whether a round can follow the current one.
@@ -70,39 +53,16 @@ impl GrowingGrid {
         let records = sweep.records(folder).blame_environment()?;
         let mut read = |cell: &Cell, file: &_| read_prediction(folder, cell, file);
         let growth = Growth::of_sweep(&sweep, &records, &mut read);
-        let before = sweep.cells.len();
-        let mut added = Vec::new();
-        for open in &growth.open {
-            let cells = self.missing_cells(open);
-            let is_affordable = self.most_cells == 0 || before + added.len() + cells.len() <= self.most_cells;
-            if self.seeds_of(&open.policy) >= self.seeds.len() || !is_affordable {
-                continue;
-            }
-            for settings in cells {
-                let seeds = self.seeds_of(&settings) + 1;
-                let key = without_seed(&settings);
-                match self.grown.iter_mut().find(|(grown, _)| *grown == key) {
-                    Some((_, known)) => *known = seeds,
-                    None => self.grown.push((key, seeds)),
-                }
-                added.push(settings);
-            }
-        }
-        self.announce_round(&growth, before, added.len());
-        self.ended = added.is_empty();
+        let cells = sweep.cells.len();
+        let added = self.grid.add_round(&growth, cells);
+        self.announce_round(&growth, cells, added);
+        self.ended = added == 0;
         self.round += 1;
         Ok(!self.ended)
     }
 
-    /// The settings that need a further seed, so that a comparison has one more.
-    fn missing_cells(&self, open: &OpenComparison) -> Vec<Settings> {
-        let next = self.seeds_of(&open.policy) + 1;
-        let baseline = (self.seeds_of(&open.baseline) < next).then(|| open.baseline.clone());
-        [open.policy.clone()].into_iter().chain(baseline).collect()
-    }
-
     fn announce_round(&self, growth: &Growth, cells: usize, added: usize) {
-        let Growth { open, decided, set_aside, irrelevant, recommended } = growth;
+        let Growth { open, decided, set_aside, irrelevant, recommended, .. } = growth;
         let titles: Vec<&str> = open.iter().map(|open| open.title.as_str()).collect();
         let mut parts = vec![format!("{} decided", count_noun(*decided, "comparison"))];
         let mut note = |count: usize, words: String| {
@@ -137,8 +97,4 @@ impl GrowingGrid {
             ),
         }
     }
-}
-
-fn without_seed(settings: &Settings) -> Settings {
-    Settings { seed: 0, ..settings.clone() }
 }

@@ -13,7 +13,7 @@ use crate::backend::Backend;
 use crate::block_orders::OrderTable;
 use crate::block_sets::{self, SetSearch};
 use crate::fault::{Blame as _, CommandResult};
-use crate::growing::GrowingGrid;
+use crate::growing::GrowthRounds;
 use crate::place::Place;
 use crate::plans;
 use crate::request::{SettingChanges, SweepRequest};
@@ -41,7 +41,7 @@ pub(crate) struct Study {
     /// The greedy search over sets of blocks, if the grid has one.
     pub search: Option<SetSearch>,
     /// The cells that a sweep which grows until it knows has come to.
-    pub growing: Option<GrowingGrid>,
+    pub growing: Option<GrowthRounds>,
     /// The learning rates that a search has tried and found.
     pub rates: Option<RateSearch>,
     /// The published figures that the plan names.
@@ -170,7 +170,7 @@ impl Study {
     pub(crate) fn search_continues(&self) -> bool {
         self.is_searching()
             || self.search.as_ref().is_some_and(SetSearch::has_next_round)
-            || self.growing.as_ref().is_some_and(GrowingGrid::has_next_round)
+            || self.growing.as_ref().is_some_and(GrowthRounds::has_next_round)
     }
 
     /// Returns the contents of `sweep.json`. With `stays`, this command stays to make further rounds of a search.

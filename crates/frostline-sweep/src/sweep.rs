@@ -15,7 +15,7 @@ use crate::executor::{Executor as _, Observer};
 use crate::fault::{Blame as _, CommandResult};
 use crate::folder::{self, SweepFolder};
 use crate::forecast::Costs;
-use crate::growing::GrowingGrid;
+use crate::growing::GrowthRounds;
 use crate::inputs::StudyInputs;
 use crate::jobs::{Jobs, Queue};
 use crate::outcome::Outcome;
@@ -175,7 +175,7 @@ fn check_that_it_stays(study: &Study, request: &SweepRequest) -> CommandResult<(
 /// Keeps the cells of a sweep that grows until it knows which its rounds have come to.
 fn due_cells(study: &mut Study, cells: &mut Vec<Cell>) {
     if study.growing.is_none() {
-        study.growing = GrowingGrid::new(&study.plan, &study.grid);
+        study.growing = GrowthRounds::new(&study.plan, &study.grid);
     }
     if let Some(growing) = &study.growing {
         growing.keep_due(cells);
