@@ -144,7 +144,8 @@ pub(crate) struct CiArgs {
     /// Only these steps
     #[arg(long, value_name = "STEPS", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Skip a step after the tests if it would not end within so many minutes from now, and list it
+    /// Skip a step after the tests if it would not end within so many minutes from now, and list it; end one that does not end within
+    /// five more
     #[arg(long, value_name = "N")]
     pub minutes: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! Builds for later steps, made with the lowest priority while earlier steps run.
+//! Builds for later steps, made with the lowest priority while earlier steps run, and their Python environments.
 //!
 //! Many steps keep one core busy or wait for something; the builds of steps that share nothing with others use that time.
 //! A step waits for its own build and then makes its calls as ever, so that an error is shown in its place.
@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::call::CargoCall;
+use super::venv::prepare_environment;
 use frostline_bench::TimeLimit;
 use frostline_sweep::say;
 use frostline_sweep::units::format_clock;
@@ -17,15 +18,37 @@ use frostline_sweep::units::format_clock;
 /// What a build is started by, so that it takes only what others leave.
 const LAST: [&str; 3] = ["nice", "-n", "19"];
 
+/// The lists of packages of the steps after `test`, in the order in which they are needed.
+const ENVIRONMENTS: [&str; 7] = [
+    "tests/browser/requirements.txt",
+    "tests/track/requirements.txt",
+    "tests/paper/requirements.txt",
+    "tests/python-package/tools.txt",
+    "tests/python-package/requirements.txt",
+    "tests/book/requirements.txt",
+    "tests/cuda/requirements.txt",
+];
+
 /// The builds of one run, one after the other on a thread of their own. Dropping it ends what is still running.
 #[derive(Default)]
 pub(super) struct BuildAhead {
     waiting: Vec<(&'static str, Receiver<bool>)>,
     ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl BuildAhead {
+    /// Starts to make the Python environments of all later steps. A step that needs one that is not ready waits for it.
+    pub fn start_environments(&mut self) {
+        let stop = Arc::clone(&self.ended);
+        self.threads.push(std::thread::spawn(move || {
+            for list in ENVIRONMENTS.iter().take_while(|_| !stop.load(Ordering::SeqCst)) {
+                // What fails here fails again in its step, which shows it.
+                let _ = prepare_environment(list);
+            }
+        }));
+    }
+
     /// Starts to build what these steps call.
     pub fn start_builds(steps: Vec<(&'static str, Vec<CargoCall>)>) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
@@ -42,7 +65,7 @@ impl BuildAhead {
                 let _ = done.send(calls.iter().all(|call| is_built(call, &stop)));
             }
         });
-        Self { waiting, ended, thread: Some(thread) }
+        Self { waiting, ended, threads: vec![thread] }
     }
 
     /// Returns once this step's build has ended, with whether it succeeded; at once for a step without one.
@@ -59,7 +82,7 @@ impl BuildAhead {
 impl Drop for BuildAhead {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
     }

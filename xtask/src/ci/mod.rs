@@ -7,6 +7,7 @@ mod aarch64;
 mod ahead;
 mod browser;
 mod call;
+mod deadline;
 mod deny;
 mod docs;
 mod nvrtc;
@@ -33,6 +34,7 @@ use frostline_sweep::units::{count_noun, format_clock};
 
 use ahead::BuildAhead;
 use call::CargoCall;
+use deadline::Deadline;
 use outcome::StepOutcome;
 use skips::Skip;
 use steps::{CiStep, StepWork};
@@ -80,18 +82,20 @@ pub(crate) fn run_ci(args: &CiArgs) -> CommandResult<Ending> {
         if step.name == FIRST_LONG {
             let builds = steps.iter().filter_map(|step| Some((step.name, step.separate_calls()?))).collect();
             ahead = BuildAhead::start_builds(builds);
+            if args.only.is_empty() {
+                ahead.start_environments();
+            }
         }
+        let may_be_left_out = step.expected_minutes().and(args.minutes);
+        let deadline = may_be_left_out.map(|limit| Deadline::of_step(minutes, limit));
         ahead.wait_for_step(step.name);
         let started = Instant::now();
-        let outcome = match &step.work {
-            StepWork::Cargo(calls) => session.run_calls(step.name, calls).blame_environment()?,
-            StepWork::Python => session.take_python(step.name, making.take()),
-            StepWork::Prepared(prepare) => match prepare(&session.scratch).blame_environment()? {
-                Ok(calls) => session.run_calls(step.name, &calls).blame_environment()?,
-                Err(reason) => StepOutcome::skip_here(reason),
-            },
-            StepWork::Check(check) => check(&mut session, step.name).blame_environment()?,
-            StepWork::Skip(reason) => StepOutcome::Skipped((*reason).into()),
+        let outcome = match session.run_step(step, &mut making) {
+            Ok(outcome @ (StepOutcome::Passed | StepOutcome::Skipped(_))) => outcome,
+            _ if deadline.is_some_and(|deadline| deadline.is_over()) => {
+                StepOutcome::skip_here("it was still running when the run's time was over, and was ended")
+            }
+            outcome => outcome.blame_environment()?,
         };
         let failed = outcome == StepOutcome::Failed;
         rows.push(StepRow { step: step.name, outcome, elapsed_s: started.elapsed().as_secs_f64() });
@@ -135,6 +139,23 @@ fn shared_folder() -> Option<PathBuf> {
 }
 
 impl CiSession {
+    fn run_step(
+        &mut self,
+        step: &CiStep,
+        making: &mut Option<python::Making>,
+    ) -> anyhow::Result<StepOutcome> {
+        Ok(match &step.work {
+            StepWork::Cargo(calls) => self.run_calls(step.name, calls)?,
+            StepWork::Python => self.take_python(step.name, making.take()),
+            StepWork::Prepared(prepare) => match prepare(&self.scratch)? {
+                Ok(calls) => self.run_calls(step.name, &calls)?,
+                Err(reason) => StepOutcome::skip_here(reason),
+            },
+            StepWork::Check(check) => check(self, step.name)?,
+            StepWork::Skip(reason) => StepOutcome::Skipped((*reason).into()),
+        })
+    }
+
     /// Runs a step's calls of cargo one after the other, and collects what was skipped.
     fn run_calls(&mut self, step: &str, calls: &[CargoCall]) -> anyhow::Result<StepOutcome> {
         let file = self.scratch.join(format!("skips-{step}"));

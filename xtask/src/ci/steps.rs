@@ -95,11 +95,11 @@ pub(super) fn all_steps(scratch: &Path) -> Vec<CiStep> {
         track_step(),
         serve_step(),
         paper_step(),
-        check_step("python-package", python_package::build_and_test_wheels),
         check_step("docs", |session, step| {
             docs::check_documentation(step, &tested_runner(), &session.scratch)
         }),
         cluster_step(),
+        check_step("python-package", python_package::build_and_test_wheels),
         gpu_step(),
         CiStep { name: "nvrtc", work: StepWork::Prepared(Box::new(|_| nvrtc::prepare_call(nvrtc_call()))) },
         CiStep { name: "aarch64", work: StepWork::Prepared(Box::new(aarch64::all_calls)) },
@@ -113,10 +113,11 @@ impl CiStep {
     /// tested before the first of these.
     pub(super) fn expected_minutes(&self) -> Option<u32> {
         Some(match self.name {
-            "browser" | "docs" | "fuzz" => 5,
+            "browser" | "fuzz" => 5,
             "track" | "serve" => 3,
             "paper" | "nvrtc" => 2,
-            "python-package" | "cluster" | "gpu" => 7,
+            "docs" | "cluster" | "gpu" => 8,
+            "python-package" => 14,
             "aarch64" | "asan" => 6,
             _ => return None,
         })

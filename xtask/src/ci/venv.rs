@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 use anyhow::Context as _;
 
@@ -17,6 +18,9 @@ const OLDEST: (u32, u32) = (3, 11);
 
 /// A file of environments that are being made, or were when their run was ended.
 const UNFINISHED: &str = "unfinished";
+
+/// One environment is made at a time, so that two threads may ask for the same one.
+static MAKING: Mutex<()> = Mutex::new(());
 
 /// Returns the Python of the environment for this list, or why this machine cannot have one.
 ///
@@ -29,6 +33,7 @@ pub(super) fn prepare_environment(list: &str) -> anyhow::Result<Result<PathBuf, 
         return Ok(Err(format!("{version}; the packages need {major}.{minor} or newer")));
     }
     let place = environment_folder(&version, list)?;
+    let _making = MAKING.lock();
     let (python, unfinished) = (environment_python(&place), place.join(UNFINISHED));
     if python.is_file() && !unfinished.is_file() {
         return Ok(Ok(python));
