@@ -4,13 +4,16 @@
 use serde::{Deserialize, Serialize};
 
 /// `[decide]` of a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DecideSettings {
     /// What the sweep is to answer.
     pub question: DecideQuestion,
     /// The most cells that it runs; 0 means no limit but the grid.
     pub cells: usize,
+    /// The most hours of all cells together, one after the other; 0 means no limit. The cells of the first two seeds are run in any
+    /// case.
+    pub hours: f64,
 }
 
 /// What a sweep is to answer.

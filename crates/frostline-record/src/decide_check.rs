@@ -12,6 +12,12 @@ impl Plan {
             return Ok(());
         }
         let fail = |reason: String| Err(PlanError::Decide { reason });
+        if !(self.decide.hours.is_finite() && self.decide.hours >= 0.0) {
+            return fail(format!(
+                "decide.hours is {}; give hours of computing above 0, or 0 for no limit",
+                self.decide.hours
+            ));
+        }
         let has = |name: &str| policies.iter().any(|policy| policy.as_str() == name);
         if seeds.len() <= FIRST_SEEDS {
             return fail(format!(
@@ -61,6 +67,8 @@ mod tests {
             ("save.predictions=false", "save.predictions"),
             ("decide.question=maybe", "recommendation"),
             ("decide.cell=3", "cells"),
+            ("decide.hours=-1", "decide.hours is -1; give hours"),
+            ("decide.hours=nan", "decide.hours is NaN; give hours"),
         ] {
             let error = check(&[assignment]).expect_err(assignment).to_string();
             assert!(error.contains(part), "{assignment}: {error}");

@@ -25,9 +25,9 @@ struct Finished {
 
 fn main() -> Result<(), Failure> {
     println!(
-        "| grid | question | orders of seeds | cells: mean | least | most | an answer | the grid's | another |"
+        "| grid | question | orders of seeds | cells: mean | least | most | the grid's answer | an answer | the grid's | another |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
     for folder in std::env::args().skip(1) {
         for (question, asked) in [
             (Question::Recommendation, DecideQuestion::Recommendation),
@@ -44,7 +44,7 @@ fn replay(folder: &Path, question: Question, asked: DecideQuestion) -> Result<()
     let records = sweep.records(folder)?;
     sweep.plan.decide = DecideSettings::default();
     let whole = Growth::for_question(&sweep, &records, &mut |cell, file| read(folder, cell, file), question);
-    sweep.plan.decide = DecideSettings { question: asked, cells: 0 };
+    sweep.plan.decide = DecideSettings { question: asked, ..DecideSettings::default() };
     let mut seeds: Vec<u64> = Vec::new();
     for cell in &sweep.cells {
         if !seeds.contains(&cell.settings.seed) {
@@ -63,13 +63,14 @@ fn replay(folder: &Path, question: Question, asked: DecideQuestion) -> Result<()
     }
     let mean = cells.iter().sum::<usize>() as f64 / cells.len() as f64;
     println!(
-        "| {} | {} | {} | {mean:.1} of {all} ({:.0} %) | {} | {} | {:.0} % | {:.0} % | {:.0} % |",
+        "| {} | {} | {} | {mean:.1} of {all} ({:.0} %) | {} | {} | {} | {:.0} % | {:.0} % | {:.0} % |",
         folder.file_name().unwrap_or_default().display(),
         asked.name(),
         orders.len(),
         100.0 * mean / all as f64,
         cells.iter().min().unwrap_or(&0),
         cells.iter().max().unwrap_or(&0),
+        describe(question, &whole),
         100.0 * tally[0],
         100.0 * tally[1],
         100.0 * tally[2],
@@ -85,7 +86,7 @@ impl Finished {
             let cells: Vec<Cell> = self.sweep.cells.iter().filter(|cell| grid.has(cell)).cloned().collect();
             let count = cells.len();
             let growth = self.judge(cells);
-            if grid.add_round(&growth, count) == 0 {
+            if grid.add_round(&growth, count, None) == 0 {
                 return Ok((count, growth));
             }
         }
@@ -105,6 +106,23 @@ impl Finished {
     }
 }
 
+/// The answer of the whole grid in words.
+fn describe(question: Question, whole: &Growth) -> String {
+    let rows = whole.verdicts.len();
+    let decided = whole.verdicts.iter().filter(|(_, verdict)| *verdict != Verdict::Undecided).count();
+    match (question, whole.recommended.as_slice()) {
+        (Question::Verdicts, _) => format!("{decided} of {rows} comparisons"),
+        (Question::Recommendation, []) if is_shown(whole) => "nothing may be frozen".into(),
+        (Question::Recommendation, []) => "none".into(),
+        (Question::Recommendation, policies) => format!("`{}`", policies.join("`, `")),
+    }
+}
+
+/// Whether nothing is left that could be recommended.
+fn is_shown(growth: &Growth) -> bool {
+    growth.open.is_empty() && growth.set_aside.is_empty()
+}
+
 /// Shares of answers that were given, that are those of the whole grid, and that are others.
 fn compare(question: Question, growth: &Growth, whole: &Growth) -> [f64; 3] {
     let share = |is: bool| f64::from(u8::from(is));
@@ -112,7 +130,6 @@ fn compare(question: Question, growth: &Growth, whole: &Growth) -> [f64; 3] {
         Question::Recommendation => {
             let (own, other) = (&growth.recommended, &whole.recommended);
             // That nothing can be recommended is an answer too, if nothing is open any more.
-            let is_shown = |one: &Growth| one.open.is_empty() && one.set_aside.is_empty();
             let answers = !own.is_empty() || is_shown(growth);
             [share(answers), share(answers && own == other), share(answers && own != other)]
         }

@@ -158,14 +158,16 @@ impl GrowingGrid {
         self.grown.iter().find(|(grown, _)| *grown == key).map_or(FIRST_SEEDS, |(_, seeds)| *seeds)
     }
 
-    /// Adds a seed to every open comparison of a grid that has so many cells now, and returns how many cells that adds.
-    pub fn add_round(&mut self, growth: &Growth, cells: usize) -> usize {
+    /// Adds a seed to every open comparison of a grid that has so many cells now, and returns how many cells that adds: at most
+    /// `most_new`, if there is such a limit.
+    pub fn add_round(&mut self, growth: &Growth, cells: usize, most_new: Option<usize>) -> usize {
         let mut added = 0;
         for open in &growth.open {
             let next = self.seeds_of(&open.policy) + 1;
             let baseline = (self.seeds_of(&open.baseline) < next).then_some(&open.baseline);
             let new = 1 + usize::from(baseline.is_some());
-            let is_affordable = self.most_cells == 0 || cells + added + new <= self.most_cells;
+            let is_affordable = (self.most_cells == 0 || cells + added + new <= self.most_cells)
+                && most_new.is_none_or(|most| added + new <= most);
             if next > self.seeds.len() || !is_affordable {
                 continue;
             }

@@ -64,8 +64,8 @@ impl Costs {
         format!(": {}{time}, {}", count_noun(*steps as usize, "step"), format_bytes(*memory))
     }
 
-    /// Returns the last lines, for this number of cells.
-    pub(crate) fn summary_lines(&self, cells: usize) -> String {
+    /// Returns the last lines, for the least and the most cells that may run.
+    pub(crate) fn summary_lines(&self, cells: [usize; 2]) -> String {
         let mut text = String::new();
         match self {
             Self::Unknown(reason) => {
@@ -78,12 +78,17 @@ impl Costs {
                              seconds\n";
                     return text;
                 };
-                let seconds =
-                    times.iter().sum::<f64>() / times.len().max(1) as f64 * cells as f64 / *jobs as f64;
+                let mean = times.iter().sum::<f64>() / times.len().max(1) as f64;
+                let [shortest, longest] = cells.map(|cells| format_clock(mean * cells as f64 / *jobs as f64));
+                let time = match cells {
+                    [least, most] if least < most => {
+                        format!("{shortest} to {longest} for training and scoring {least} to {most} cells")
+                    }
+                    _ => format!("{longest} for training and scoring all"),
+                };
                 let _ = writeln!(
                     text,
-                    "time      about {} for training and scoring all, {} at a time on {}",
-                    format_clock(seconds),
+                    "time      about {time}, {} at a time on {}",
                     count_noun(*jobs, "cell"),
                     count_noun(*threads, "thread")
                 );
@@ -116,17 +121,19 @@ mod tests {
         let [first, second] = [": 160 steps, about 1:00, 812.0 MB", ": 160 steps, about 0:30, 812.0 MB"];
         assert_eq!(lines, [first, second, first, second]);
         let all = "time      about 3:00 for training and scoring all, 1 cell at a time on 2 threads\n";
-        assert_eq!(costs.summary_lines(4), all);
-        assert!(known_costs([Some(60.0), Some(30.0)], 2).summary_lines(4).contains("about 1:30 "));
+        assert_eq!(costs.summary_lines([4, 4]), all);
+        let some = "time      about 1:30 to 3:00 for training and scoring 2 to 4 cells, 1 cell at a time on 2 threads\n";
+        assert_eq!(costs.summary_lines([2, 4]), some);
+        assert!(known_costs([Some(60.0), Some(30.0)], 2).summary_lines([4, 4]).contains("about 1:30 "));
     }
 
     #[test]
     fn without_a_calibration_memory_is_known() {
         let costs = known_costs([Some(60.0), None], 1);
         assert_eq!(costs.of_cell(1), ": 160 steps, 812.0 MB");
-        assert!(costs.summary_lines(2).contains("--calibrate"));
+        assert!(costs.summary_lines([2, 2]).contains("--calibrate"));
         let unknown = Costs::Unknown("for more than 1,000 settings".into());
         assert_eq!(unknown.of_cell(0), "");
-        assert_eq!(unknown.summary_lines(2), "costs     not predicted: for more than 1,000 settings\n");
+        assert_eq!(unknown.summary_lines([2, 2]), "costs     not predicted: for more than 1,000 settings\n");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use frostline_record::{Cell, DecideQuestion, DecideSettings, Grid, Plan, Sweep};
+use frostline_record::{Cell, DecideQuestion, DecideSettings, Grid, Plan, Record, Sweep};
 use frostline_report::{GrowingGrid, Growth};
 
 use crate::fault::{Blame as _, CommandResult};
@@ -16,6 +16,8 @@ pub(crate) struct GrowthRounds {
     grid: GrowingGrid,
     /// Whether the question is which policy to choose.
     asks_for_one: bool,
+    /// The most hours of all cells; 0 means no limit.
+    most_hours: f64,
     round: usize,
     ended: bool,
 }
@@ -32,9 +34,15 @@ impl GrowthRounds {
                 seeds.push(seed);
             }
         }
-        let DecideSettings { question, cells } = plan.decide;
+        let DecideSettings { question, cells, hours } = plan.decide;
         let asks_for_one = question == DecideQuestion::Recommendation;
-        Some(Self { grid: GrowingGrid::new(seeds, cells), asks_for_one, round: 1, ended: false })
+        Some(Self {
+            grid: GrowingGrid::new(seeds, cells),
+            asks_for_one,
+            most_hours: hours,
+            round: 1,
+            ended: false,
+        })
     }
 
     /// Keeps the cells that are run by now.
@@ -54,7 +62,8 @@ impl GrowthRounds {
         let mut read = |cell: &Cell, file: &_| read_prediction(folder, cell, file);
         let growth = Growth::of_sweep(&sweep, &records, &mut read);
         let cells = sweep.cells.len();
-        let added = self.grid.add_round(&growth, cells);
+        let affordable = (self.most_hours > 0.0).then(|| affordable_cells(&records, self.most_hours));
+        let added = self.grid.add_round(&growth, cells, affordable);
         self.announce_round(&growth, cells, added);
         self.ended = added == 0;
         self.round += 1;
@@ -80,7 +89,7 @@ impl GrowthRounds {
         }
         if !open.is_empty() {
             say!(
-                "          no more cells are planned: all seeds of the plan are used, or decide.cells is reached"
+                "          no more cells are planned: all seeds of the plan are used, or decide.cells or decide.hours is reached"
             );
         }
         if !set_aside.is_empty() {
@@ -97,4 +106,13 @@ impl GrowthRounds {
             ),
         }
     }
+}
+
+/// How many more cells fit into the hours, if they take as long as those that have records.
+fn affordable_cells(records: &[Record], most_hours: f64) -> usize {
+    let hours: Vec<f64> =
+        records.iter().filter_map(|record| Some(record.timing.as_ref()?.total_ms / 3.6e6)).collect();
+    let spent: f64 = hours.iter().sum();
+    let mean = spent / hours.len().max(1) as f64;
+    if mean > 0.0 { ((most_hours - spent) / mean).max(0.0) as usize } else { usize::MAX }
 }

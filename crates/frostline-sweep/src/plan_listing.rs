@@ -30,7 +30,7 @@ pub(crate) fn write_plan(
     let inputs = describe_study(study) + &describe_origins(study, sources);
     writeln!(out, "{}folder    {}", visible(&inputs), visible(&place::shown_path(folder)))?;
     write_cells(study, costs, out)?;
-    write!(out, "{}", costs.map_or_else(String::new, |costs| costs.summary_lines(study.grid.len())))
+    write!(out, "{}", costs.map_or_else(String::new, |costs| costs.summary_lines(cell_range(study))))
 }
 
 /// Prints the inputs and the worker program before the cells run.
@@ -93,6 +93,19 @@ pub(crate) fn check_precision(study: &Study, program: &Program) -> CommandResult
     Ok(())
 }
 
+/// The least and the most cells that a study may run.
+fn cell_range(study: &Study) -> [usize; 2] {
+    let cells = study.grid.len();
+    if !study.plan.decide.is_on() {
+        return [cells; 2];
+    }
+    let least = cells / study.grid.seeds() * FIRST_SEEDS;
+    match study.plan.decide.cells {
+        0 => [least, cells],
+        limit => [least, cells.min(limit.max(least))],
+    }
+}
+
 fn describe_study(study: &Study) -> String {
     let plan = &study.plan;
     let mut text = format!("plan      {} ({})", plan.name, study.origin);
@@ -117,12 +130,7 @@ fn describe_study(study: &Study) -> String {
         let _ = writeln!(text, "          with {change}{}", list_exceptions(study, change));
     }
     if study.plan.decide.is_on() {
-        let (seeds, cells) = (study.grid.seeds(), study.grid.len());
-        let least = cells / seeds * FIRST_SEEDS;
-        let most = match study.plan.decide.cells {
-            0 => cells,
-            limit => cells.min(limit.max(least)),
-        };
+        let (seeds, [least, most]) = (study.grid.seeds(), cell_range(study));
         let _ = writeln!(
             text,
             "decide    starts with {FIRST_SEEDS} of {seeds} seeds and stops when it knows ({}): {least} to {most} cells",
