@@ -3,7 +3,7 @@
 use crate::verdict::{Judged, Prospects, Verdict};
 
 /// Comparisons that all planned seeds would decide with a smaller probability get none of them.
-pub const LEAST_CHANCE: f64 = 0.2;
+pub const LEAST_CHANCE: f64 = 0.05;
 
 /// What a study is asked about systems that are compared with one baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
