@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frostline_e2e::Ended;
+use frostline_e2e::{Ended, World};
 use frostline_record::{BlockScore, Sweep};
 
 use crate::new_world;
@@ -45,6 +45,28 @@ fn blocks_are_chosen_once_and_stored_in_cells() {
     let again = Ended::run_to_end(world.sweep_command(&STUDY).env("FAKE_SCORES", "none"));
     assert_eq!(again.code, Some(0), "the order is read from the folder: {again:?}");
     assert!(again.out.contains("14 of 14 cells"), "{}", again.out);
+}
+
+/// In a study over sets of blocks the report compares scores with what freezing cost, so the sweep computes and keeps them.
+#[test]
+fn a_study_over_sets_of_blocks_keeps_the_scores_of_blocks() {
+    let search = ["--policies", "greedy", "--lang", "en", "--seeds", "1,2", "--no-timing"];
+    let stored = |world: &World| Sweep::read(&world.path_of("out")).expect("the sweep").block_scores;
+    let world = new_world();
+    let ended = Ended::run_to_end(&mut world.sweep_command(&search));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let scores = stored(&world);
+    assert_eq!(scores.len(), 2, "one for each seed: {scores:?}");
+    assert_eq!(scores[0].scores[&BlockScore::Fisher], [0.2, 0.5, 0.1, 0.3, 0.9, 0.4]);
+
+    let again = Ended::run_to_end(world.sweep_command(&search).env("FAKE_SCORES", "none"));
+    assert_eq!((again.code, stored(&world)), (Some(0), scores), "they are read from the folder: {again:?}");
+
+    let without = new_world();
+    let ended = Ended::run_to_end(without.sweep_command(&search).env("FAKE_SCORES", "none"));
+    assert_eq!(ended.code, Some(0), "the study does not need them: {ended:?}");
+    assert!(ended.err.contains("the blocks were not scored: "), "{}", ended.err);
+    assert!(stored(&without).is_empty());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Scores of an encoder's blocks on a task's data, as a worker computes them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{BlockScore, Cell};
@@ -68,6 +70,25 @@ impl BlockScores {
     pub fn named_scores(&self) -> Vec<(&'static str, Vec<f64>)> {
         let all = BlockScore::ALL.into_iter().map(|score| (score.name(), self.of_score(score)));
         all.filter(|(_, scores)| !scores.is_empty()).collect()
+    }
+}
+
+/// What a sweep stores of them, so that its report can compare scores with what freezing each block cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellScores {
+    /// The id of the cell that freezes nothing.
+    pub cell: String,
+    /// For each score that there is a value for each block, from the input to the output.
+    pub scores: BTreeMap<BlockScore, Vec<f64>>,
+}
+
+impl From<&BlockScores> for CellScores {
+    /// Leaves out a score that is not a number for some block.
+    fn from(all: &BlockScores) -> Self {
+        let scores = BlockScore::ALL.into_iter().map(|score| (score, all.of_score(score)));
+        let usable = |values: &Vec<f64>| !values.is_empty() && values.iter().all(|value| value.is_finite());
+        Self { cell: all.cell.clone(), scores: scores.filter(|(_, values)| usable(values)).collect() }
     }
 }
 

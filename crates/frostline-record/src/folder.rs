@@ -11,7 +11,7 @@ use frostline_files::{FileError, Writer, seal_json, unseal_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, JobClaim, PairedTimes, Plan, RateSearch, Record, Reference, SCHEMA, Twin};
+use crate::{Cell, CellScores, JobClaim, PairedTimes, Plan, RateSearch, Record, Reference, SCHEMA, Twin};
 
 /// The largest `sweep.json` or `record.json` that is read: a hundred thousand cells take a fifth of it.
 ///
@@ -96,6 +96,9 @@ pub struct Sweep {
     /// The results of the search for learning rates, or its rates so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<RateSearch>,
+    /// In a study over sets of blocks, the scores of blocks before training.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub block_scores: Vec<CellScores>,
     /// Whether a command is there that adds cells for a search once all of these have results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub search_continues: bool,
@@ -326,6 +329,7 @@ mod tests {
             twins: Vec::new(),
             reference: None,
             rates: None,
+            block_scores: Vec::new(),
             search_continues: false,
         };
         let shown = |cell: &Cell| (cell.settings.policy.to_string(), cell.settings.lora.rank);

@@ -46,7 +46,7 @@ mod unread_settings;
 mod weights;
 
 pub use baseline::{Baseline, BaselineFit, MOST_FREQUENT, PROBE};
-pub use block_scores::{BlockScores, ScoreJob, rank_blocks};
+pub use block_scores::{BlockScores, CellScores, ScoreJob, rank_blocks};
 pub use cell::{Cell, Input, Inputs, sha256};
 pub use cell_files::prediction_file;
 pub use claim::{

@@ -422,6 +422,7 @@ mod tests {
             twins: Vec::new(),
             reference,
             rates,
+            block_scores: Vec::new(),
             search_continues: false,
         };
         let published = sweep.published();

@@ -65,6 +65,7 @@ fn study(table: &str) -> Result<(Sweep, Vec<Record>), Error> {
             cells,
             reference: None,
             rates: None,
+            block_scores: Vec::new(),
             search_continues: false,
         },
         records,

@@ -17,6 +17,7 @@ mod multiple;
 pub mod order;
 pub mod paired;
 pub mod question;
+pub mod rank;
 pub mod report;
 pub mod sequential;
 pub mod shapley;

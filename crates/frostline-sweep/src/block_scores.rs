@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::bail;
-use frostline_record::{BlockOrders, BlockScore, BlockScores, Cell, ScoreJob, Settings, Sweep, rank_blocks};
+use frostline_record::{
+    BlockOrders, BlockScore, BlockScores, Cell, CellScores, ScoreJob, Settings, Sweep, rank_blocks,
+};
 use frostline_report::{block_score_figure, block_score_table, visible};
 
 use crate::block_orders::{OrderTable, ScoredData, computed_scores};
@@ -142,7 +144,7 @@ pub(crate) fn find_orders(
         return Ok(table);
     }
     say!(
-        "scores    of blocks, for policies that choose by them, on {}",
+        "scores    of blocks, for policies that choose by them, on at most {}",
         count_noun(SENTENCES, "train sentence")
     );
     let cells: Vec<Cell> = missing.iter().map(|(cell, _)| cell.clone()).collect();
@@ -151,6 +153,40 @@ pub(crate) fn find_orders(
         table.add_orders(&cell.settings, orders_of_scores(cell, scores, found).blame_plan()?);
     }
     Ok(table)
+}
+
+/// Scores the blocks of each cell of a study over sets of blocks that freezes nothing, so that the report can compare scores with
+/// what freezing cost. Those of an earlier run in the folder are kept, and with `known_only` no others are computed. Without scores
+/// the study is as good as before, so that it goes on if there are none.
+pub(crate) fn score_sets(
+    study: &Study,
+    cells: &[Cell],
+    program: &Program,
+    folder: &Path,
+    known_only: bool,
+) -> Vec<CellScores> {
+    let freezes_nothing =
+        |cell: &&Cell| cell.settings.policy.as_str() == "none" && cell.settings.stages.is_empty();
+    let scored: Vec<&Cell> = cells.iter().filter(freezes_nothing).collect();
+    if !study.covers_sets || scored.is_empty() {
+        return Vec::new();
+    }
+    let mut known = Sweep::read(folder).map_or_else(|_| Vec::new(), |sweep| sweep.block_scores);
+    known.retain(|scores| scored.iter().any(|cell| cell.id == scores.cell));
+    let is_new = |cell: &&Cell| known.iter().all(|scores| scores.cell != cell.id);
+    let missing: Vec<Cell> = scored.into_iter().filter(is_new).cloned().collect();
+    if missing.is_empty() || known_only {
+        return known;
+    }
+    say!(
+        "scores    of blocks before training, for the report, on at most {}",
+        count_noun(SENTENCES, "train sentence")
+    );
+    match program.score_blocks(ScoreJob { cells: missing, sentences: SENTENCES }) {
+        Ok(found) => known.extend(found.iter().map(CellScores::from)),
+        Err(fault) => note!("the blocks were not scored: {:#}", fault.error),
+    }
+    known
 }
 
 fn is_same_data(a: &Settings, b: &Settings) -> bool {

@@ -19,6 +19,12 @@ pub(crate) struct SetSearch {
     frozen: Vec<usize>,
 }
 
+/// Whether a plan has `subsets` or `greedy` among its policies.
+pub(crate) fn asks_for_sets(plan: &Plan) -> bool {
+    let policies = plan.grid.get("policy").map_or(&[][..], Vec::as_slice);
+    policies.iter().any(|value| matches!(value.as_str(), Some(Policy::SUBSETS | Policy::GREEDY)))
+}
+
 /// Replaces `subsets` and `greedy` among the plan's policies by sets of blocks: all sets, or those of the first
 /// round. `depths` are the numbers of blocks of its encoders.
 pub(crate) fn expand_sets(plan: &mut Plan, depths: &BTreeSet<usize>) -> CommandResult<Option<SetSearch>> {

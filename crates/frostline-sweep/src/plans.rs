@@ -32,6 +32,7 @@ macro_rules! built_in {
 pub const BUILT_IN: &[BuiltIn] = built_in![
     "adaptive",
     "atlas",
+    "blocks",
     "claims",
     "claims-forgetting",
     "claims-genres",

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use frostline_record::{
-    Cell, Checkpoints, DecideSettings, FindLr, Grid, Init, Plan, Policy, PrefixCache, RateSearch, Record,
-    Reference, SCHEMA, Settings, Sweep, Switch, TimingSettings, TrackSettings, Twin, VerdictRule, sha256,
+    Cell, CellScores, Checkpoints, DecideSettings, FindLr, Grid, Init, Plan, Policy, PrefixCache, RateSearch,
+    Record, Reference, SCHEMA, Settings, Sweep, Switch, TimingSettings, TrackSettings, Twin, VerdictRule,
+    sha256,
 };
 
 use crate::backend::Backend;
@@ -38,6 +39,10 @@ pub(crate) struct Study {
     pub backend: Backend,
     /// The order of blocks by scores, for policies that choose by them.
     pub block_orders: OrderTable,
+    /// Whether the plan asks for sets of blocks, all or those of a greedy search.
+    pub covers_sets: bool,
+    /// In such a study, the scores of blocks before training.
+    pub block_scores: Vec<CellScores>,
     /// The greedy search over sets of blocks, if the grid has one.
     pub search: Option<SetSearch>,
     /// The cells that a sweep which grows until it knows has come to.
@@ -85,6 +90,8 @@ impl Study {
             twins: Vec::new(),
             backend: request.backend,
             block_orders: OrderTable::default(),
+            covers_sets: false,
+            block_scores: Vec::new(),
             search: None,
             growing: None,
             rates: None,
@@ -95,6 +102,7 @@ impl Study {
     /// Replaces the policies `subsets` and `greedy` by sets of blocks. `depths` are the numbers of blocks of the
     /// study's encoders.
     pub(crate) fn expand_block_sets(&mut self, depths: &BTreeSet<usize>) -> CommandResult<()> {
+        self.covers_sets = block_sets::asks_for_sets(&self.plan);
         self.search = block_sets::expand_sets(&mut self.plan, depths)?;
         self.grid = self.plan.cells().blame_plan()?;
         Ok(())
@@ -178,8 +186,19 @@ impl Study {
         let (plan, overrides, reference) =
             (self.plan.clone(), self.overrides.clone(), self.reference.clone());
         let search_continues = stays && self.search_continues();
-        let (twins, rates) = (self.twins.clone(), self.rates.clone());
-        Sweep { schema: SCHEMA, plan, overrides, cells, twins, reference, rates, search_continues }
+        let (twins, rates, block_scores) =
+            (self.twins.clone(), self.rates.clone(), self.block_scores.clone());
+        Sweep {
+            schema: SCHEMA,
+            plan,
+            overrides,
+            cells,
+            twins,
+            reference,
+            rates,
+            block_scores,
+            search_continues,
+        }
     }
 }
 

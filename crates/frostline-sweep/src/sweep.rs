@@ -110,6 +110,11 @@ fn run_study(
         }
         let warnings = info_span!("check", cells = cells.len()).in_scope(|| program.check_cells(&cells))?;
         data_report::print_warnings(&warnings, &mut warned);
+        if is_compared && !verifies {
+            // A machine from which jobs are submitted is shared.
+            let known_only = request.slurm.is_some();
+            study.block_scores = block_scores::score_sets(&study, &cells, &program, &out, known_only);
+        }
         // Stored with the sweep, since the report warns of times measured with several cells at once.
         study.plan.jobs = packing::choose_jobs(asked_jobs, &cells, &out, &program, request);
         let folder = match verifies {

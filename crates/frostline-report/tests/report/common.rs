@@ -119,6 +119,7 @@ pub fn sweep(name: &str, langs: &[Lang], seeds: u64, synthetic: bool, grid: &str
         twins: Vec::new(),
         reference: reference("partial-freezing"),
         rates: None,
+        block_scores: Vec::new(),
         search_continues: false,
     }
 }

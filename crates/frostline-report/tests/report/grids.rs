@@ -1,9 +1,11 @@
 //! Reports of grids that ask more than one policy against another: baselines, learning curves, and all sets
 //! of blocks.
 
+use std::collections::BTreeMap;
+
 use frostline_record::{
-    AccountRow, Baseline, BaselineFit, Cell, Change, MOST_FREQUENT, PROBE, Record, Score, Settled,
-    StoredFile, Sweep,
+    AccountRow, Baseline, BaselineFit, BlockScore, Cell, CellScores, Change, MOST_FREQUENT, PROBE, Record,
+    Score, Settled, StoredFile, Sweep,
 };
 use frostline_report::Report;
 
@@ -254,6 +256,74 @@ fn blocks_are_worth_what_they_cost_with_an_error_over_seeds() {
     for figure in ["figures/blocks.svg", "figures/subsets.svg"] {
         assert!(text(&files, figure).contains("block 3"));
     }
+}
+
+/// The fields of a choice of blocks, as `report.json` has them.
+fn choice<'a>(json: &'a serde_json::Value, chosen_by: &str) -> &'a serde_json::Value {
+    let rows = json["block_choices"].as_array().expect("choices");
+    rows.iter().find(|row| row["chosen_by"] == chosen_by).expect("the choice")
+}
+
+#[test]
+fn scores_of_blocks_are_compared_with_what_freezing_cost() {
+    let (mut sweep, records) = subsets(3);
+    let scores = |values: [(BlockScore, [f64; 4]); 2]| -> BTreeMap<BlockScore, Vec<f64>> {
+        values.into_iter().map(|(score, values)| (score, values.to_vec())).collect()
+    };
+    // Blocks 3, 2, 0, 1 cost from most to least: one score says so, the other the reverse.
+    let told = scores([(BlockScore::Fisher, [2.0, 1.0, 3.0, 4.0]), (BlockScore::Rgn, [3.0, 4.0, 2.0, 1.0])]);
+    let unfrozen = sweep.cells.iter().filter(|cell| cell.settings.policy == "none");
+    sweep.block_scores =
+        unfrozen.map(|cell| CellScores { cell: cell.id.clone(), scores: told.clone() }).collect();
+    let files = files("subsets-scored", &sweep, &records);
+    let page = text(&files, "report.md");
+    let section = &page[page.find("### Scores of blocks").expect("the section")..];
+    let section = &section[..4 + section[4..].find("\n#").expect("the next section")];
+    insta::assert_snapshot!("block_choices", section);
+
+    let json: serde_json::Value = serde_json::from_str(text(&files, "report.json")).expect("JSON");
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    let [fisher, rgn] = ["fisher", "rgn"].map(|name| choice(&json, name));
+    assert_eq!(
+        (number(&fisher["rank_correlation"]["mean"]), number(&rgn["rank_correlation"]["mean"])),
+        (1.0, -1.0)
+    );
+    assert_eq!(number(&fisher["regret"]["mean"]), 0.0);
+    // Frozen 3, then 3 and 2, then 3, 2 and 0, in place of 1, then 1 and 0, then 1, 0 and 2, of which block 0 costs 4 words more in
+    // the mean seed.
+    let words = [200.0 - 10.0, 300.0 - 44.0, 334.0 - 104.0];
+    let expected = words.iter().sum::<f64>() / 3.0 / WORDS as f64;
+    assert!((number(&rgn["regret"]["mean"]) - expected).abs() < 1e-12, "{rgn:?}");
+    assert!((number(&rgn["regret_of_half"]["mean"]) - words[1] / WORDS as f64).abs() < 1e-12, "{rgn:?}");
+    // The lowest blocks are 0, then 0 and 1, then 0, 1 and 2: only the first is not the best.
+    let lowest = choice(&json, "the lowest blocks frozen");
+    assert!((number(&lowest["regret"]["mean"]) - 24.0 / 3.0 / WORDS as f64).abs() < 1e-12, "{lowest:?}");
+    let other = choice(&json, "every other block frozen");
+    assert!(other["regret"].is_null() && number(&other["regret_of_half"]["mean"]) > 0.0, "{other:?}");
+}
+
+/// A greedy search has each block alone, but not every set: there is no best one to compare with.
+#[test]
+fn a_greedy_search_tells_of_blocks_alone() {
+    let (mut sweep, mut records) = subsets(2);
+    records.retain(|record| record.cell.settings.policy != "blocks-1.2");
+    let told: BTreeMap<BlockScore, Vec<f64>> = [(BlockScore::Snr, vec![2.0, 1.0, 3.0, 4.0])].into();
+    let unfrozen = sweep.cells.iter().filter(|cell| cell.settings.policy == "none");
+    sweep.block_scores =
+        unfrozen.map(|cell| CellScores { cell: cell.id.clone(), scores: told.clone() }).collect();
+    let json = |sweep: &Sweep| -> serde_json::Value {
+        let files = files("greedy-scored", sweep, &records);
+        serde_json::from_str(text(&files, "report.json")).expect("JSON")
+    };
+    let found = json(&sweep);
+    let [only] = found["block_choices"].as_array().expect("choices").as_slice() else { panic!("{found}") };
+    assert_eq!((&only["chosen_by"], &only["over_all_sets"]), (&"snr".into(), &false.into()));
+    assert_eq!((only["rank_correlation"]["mean"].as_f64(), only["regret"].is_null()), (Some(1.0), true));
+    // Scores of another encoder have another number of blocks.
+    for scores in &mut sweep.block_scores {
+        scores.scores.values_mut().for_each(|values| values.truncate(3));
+    }
+    assert!(json(&sweep)["block_choices"].is_null());
 }
 
 #[test]

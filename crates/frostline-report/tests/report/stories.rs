@@ -50,6 +50,7 @@ pub fn sweep(toml: &str) -> Sweep {
         twins: Vec::new(),
         reference: reference("partial-freezing"),
         rates: None,
+        block_scores: Vec::new(),
         search_continues: false,
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn sweep(folder: &Path) -> Cell {
         cells,
         reference: None,
         rates: None,
+        block_scores: Vec::new(),
         search_continues: false,
     };
     sweep.write(folder).expect("written");

@@ -1,5 +1,7 @@
-//! Sets of blocks: what each block is worth if all sets were frozen, and the best set of each size.
+//! Sets of blocks: what each block is worth if all sets were frozen, the best set of each size, and whether scores before training
+//! would have told.
 
+mod choices;
 mod worth;
 
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, SetPanel, Sets, Theme, Tone};
@@ -13,6 +15,7 @@ use crate::study::{Stored, Study};
 use crate::table::{Quantity, Value};
 use crate::topic::{Place, Topic};
 
+use choices::{BlockChoice, block_choices};
 use frostline_score::MeanStd;
 use worth::{BestSet, BlockWorth, Lattice, SentenceErrors, best_sets, lattices, sentence_errors};
 
@@ -21,6 +24,7 @@ pub(crate) struct Blocks {
     errors: SentenceErrors,
     worths: Vec<BlockWorth>,
     best: Vec<BestSet>,
+    choices: Vec<BlockChoice>,
 }
 
 impl Blocks {
@@ -28,7 +32,7 @@ impl Blocks {
     pub fn of(study: &Study, stored: &mut Stored<'_>) -> Self {
         let errors = sentence_errors(study, stored);
         let worths = lattices(study).iter().flat_map(|lattice| lattice.worths(&errors)).collect();
-        Self { worths, best: best_sets(study), errors }
+        Self { worths, best: best_sets(study), choices: block_choices(study), errors }
     }
 }
 
@@ -37,6 +41,7 @@ impl Topic for Blocks {
         if let Place::Language(lang) = place {
             self.worths(study, lang, page);
             self.best(study, lang, page);
+            self.choices(study, lang, page);
         }
     }
 
@@ -49,7 +54,10 @@ impl Topic for Blocks {
     }
 
     fn facts(&self, _: &Study) -> Fields {
-        Fields::default().with_some("blocks", &self.worths).with_some("best_sets", &self.best)
+        Fields::default()
+            .with_some("blocks", &self.worths)
+            .with_some("best_sets", &self.best)
+            .with_some("block_choices", &self.choices)
     }
 }
 
@@ -78,6 +86,24 @@ impl Blocks {
             "The embeddings learn. A set was chosen on the split that it is scored on: of near equals it is the \
              luckiest, the more so the more were run.",
         );
+    }
+
+    /// Ways to choose the blocks that learn, the scores before the rules.
+    fn choices(&self, study: &Study, lang: &str, page: &mut Page) {
+        let rows: Vec<&BlockChoice> = self.choices.iter().filter(|choice| choice.lang == lang).collect();
+        let Some(first) = rows.first() else { return };
+        page.section(3, "Scores of blocks against what freezing cost");
+        let columns = keys::axes(study, |choice: &&BlockChoice| &choice.extras)
+            .column("Blocks chosen by", Quantity::Text, |choice| choice.chosen_by)
+            .column("Rank correlation", Quantity::Signed(2), |choice| {
+                choice.rank_correlation.map(|correlation| correlation.mean)
+            })
+            .column("95 % interval", Quantity::Signed(2), |choice| choice.rank_correlation?.interval)
+            .column("Regret", Quantity::Points(2), |choice| choice.regret)
+            .column("Regret with half frozen", Quantity::Points(2), |choice| choice.regret_of_half)
+            .column("Seeds", Quantity::Count, |choice| choice.seeds);
+        page.table(columns.table(rows.iter().copied()));
+        page.paragraph(explained_choices(first));
     }
 
     fn worths(&self, study: &Study, lang: &str, page: &mut Page) {
@@ -165,6 +191,31 @@ impl Blocks {
             across: 2,
         }
     }
+}
+
+fn explained_choices(choice: &BlockChoice) -> String {
+    let cost =
+        if choice.over_all_sets { "its Shapley value" } else { "the loss with this block alone frozen" };
+    let mut text = format!(
+        "Scores are computed before training. **Rank correlation**: of a \
+         score with what freezing each block cost ({cost}), 1 if both order the blocks alike."
+    );
+    if let Some(chance) = choice.chance() {
+        text += &format!(
+            " One in twenty random orders of {} blocks reaches {}.",
+            choice.blocks,
+            signed(chance, 2)
+        );
+    }
+    if choice.seeds > 1 {
+        text += " The interval is Student's over seeds.";
+    }
+    if choice.over_all_sets {
+        text += " **Regret**: dev accuracy of the best set minus that of the set in which the blocks with the lowest scores are \
+                 frozen, in the mean over all numbers of blocks. The best set was chosen on the same split, which adds the same \
+                 luck to every regret: compare rows with each other, and with sets chosen at random.";
+    }
+    text
 }
 
 fn block_name(block: usize, blocks: usize) -> String {

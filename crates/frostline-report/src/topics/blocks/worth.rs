@@ -108,7 +108,8 @@ impl Lattice<'_> {
     }
 }
 
-fn accuracy(view: &CellView) -> f64 {
+/// A cell's accuracy on dev.
+pub(super) fn accuracy(view: &CellView) -> f64 {
     view.done().and_then(|done| done.score("dev")).map_or(0.0, |dev| dev.accuracy())
 }
 
@@ -185,7 +186,7 @@ fn best_of(study: &Study, lang: &str, extras: &[String]) -> Vec<BestSet> {
 
 /// How many blocks there are and which of them were frozen, if that is all that was: embeddings and head
 /// learned, each block did so wholly or not at all, and there was one stage.
-fn frozen_set(result: &Outcome) -> Option<(usize, usize)> {
+pub(super) fn frozen_set(result: &Outcome) -> Option<(usize, usize)> {
     let [stage] = result.stages.as_slice() else { return None };
     stage.tasks.get(&result.headline)?.scores.get("dev")?;
     frozen_blocks(&stage.accounts)
