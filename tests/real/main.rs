@@ -1,6 +1,7 @@
 //! The sweep end to end with the real runner on the embedded demo: accuracy, repeatability, frozen
 //! parameters, and resuming after a kill.
 
+mod advice;
 mod bits;
 mod block_scores;
 #[cfg(unix)]

@@ -16,7 +16,9 @@ pub use fetch::FetchArgs;
 pub use folders::{CancelArgs, PublishArgs, ReportArgs, StatusArgs};
 pub use shared::{FailureArgs, OutputArgs, SharingArgs};
 pub use slurm::SlurmArgs;
-pub use study::{BeginArgs, DecideFor, EncoderInit, FindLrFor, PlanArgs, ScoreBlocksArgs, StudyArgs};
+pub use study::{
+    AdviseArgs, BeginArgs, DecideFor, EncoderInit, FindLrFor, PlanArgs, ScoreBlocksArgs, StudyArgs,
+};
 pub use sweep::{ClusterArgs, ExecutorKind, SweepArgs};
 pub use values::{backend_parser, parse_minutes};
 pub use work::WorkArgs;

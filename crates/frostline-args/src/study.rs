@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use frostline_record::{DecideQuestion, FindLr, Init};
-use frostline_sweep::{Action, Backend, InputFolders, OutputKind, SettingChanges, SweepRequest};
+use frostline_sweep::{ADVISED, Action, Backend, InputFolders, OutputKind, SettingChanges, SweepRequest};
 
 use crate::command::SweepCommand;
 use crate::shared::{OutputArgs, SharingArgs};
@@ -116,6 +116,30 @@ pub struct PlanArgs {
     data_report: bool,
 }
 
+/// `advise`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Nothing is trained and nothing is written, except for a calibration of this machine in the cache. Losses are predicted from Frostline's \
+own records of other treebanks; docs/guide.md says how good they are.
+
+Examples:
+    frostline advise --data TREEBANKS --models ENCODERS --encoder DIR --lang en
+    frostline advise --plan my-plan.toml --margin 1
+    frostline advise --plan my-plan.toml --json
+
+Exit codes: 0 done, 2 bad plan or arguments, 3 environment (data, encoder, device).")]
+pub struct AdviseArgs {
+    /// The study
+    #[command(flatten)]
+    study: StudyArgs,
+    /// What may be lost, in points of accuracy [default: the plan's, 0.5]
+    #[arg(long, value_name = "POINTS")]
+    margin: Option<f64>,
+    /// Write JSON to standard output, and lines for people to standard error
+    #[arg(long)]
+    json: bool,
+}
+
 /// `score-blocks`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -199,6 +223,24 @@ impl PlanArgs {
             false => Action::List { calibrate: self.calibrate },
         };
         SweepCommand::Sweep(Box::new(self.study.into_request(action)))
+    }
+}
+
+impl AdviseArgs {
+    /// Returns what these arguments ask for.
+    #[must_use]
+    pub fn into_command(self) -> SweepCommand {
+        let output = if self.json { OutputKind::Json } else { OutputKind::Text };
+        let mut request = SweepRequest { output, ..self.study.into_request(Action::Advise) };
+        let changes = &mut request.changes;
+        if changes.policies.is_empty() {
+            changes.policies = ADVISED.map(String::from).to_vec();
+        }
+        if !changes.policies.iter().any(|policy| policy == "none") {
+            changes.policies.insert(0, "none".into());
+        }
+        changes.assignments.extend(self.margin.map(|margin| format!("verdict.margin={margin}")));
+        SweepCommand::Sweep(Box::new(request))
     }
 }
 

@@ -205,7 +205,7 @@ impl Plan {
     /// `optimizer.lr=[1e-5, 5e-5]`, becomes an axis, which replaces values of single policies and languages.
     /// `policies.none+lora.optimizer.lr=1e-3` and `langs.id.data.cut_dev=0.1` set values of one policy or
     /// language, `search.seed=7` a setting of the search for learning rates, `decide.cells=40` the
-    /// most cells of a sweep that stops when it knows.
+    /// most cells of a sweep that stops when it knows, `verdict.margin=0.3` the difference that does not matter.
     ///
     /// # Errors
     /// If the text is not an assignment, or the path or value does not fit.
@@ -222,6 +222,9 @@ impl Plan {
         }
         if let Some(rest) = path.strip_prefix("decide.") {
             return set_in(&mut self.decide, path, rest, value);
+        }
+        if let Some(rest) = path.strip_prefix("verdict.") {
+            return set_in(&mut self.verdict, path, rest, value);
         }
         if let toml::Value::Array(values) = value {
             self.drop_own(path);
@@ -281,6 +284,11 @@ mod tests {
             assert!(error.contains("must be from 0.001 to 100 points"), "{error}");
         }
         assert!(parse("[verdict]\nmargins = 1").is_err());
+        let mut plan = parse("").expect("a plan");
+        plan.assign("verdict.margin=0.3").expect("a margin");
+        assert_eq!(plan.verdict.margin.points(), 0.3);
+        let error = plan.assign("verdict.margin=0").expect_err("no margin").to_string();
+        assert!(error.contains("verdict.margin"), "{error}");
     }
 
     #[test]

@@ -62,8 +62,12 @@ fn policy_training(trained: &[usize], depth: usize) -> String {
     if frozen.is_empty() { "none".into() } else { format!("blocks-{}", frozen.join(".")) }
 }
 
-/// Columns as wide as their widest field, the first one aligned to the left.
-fn aligned(rows: &[Vec<String>]) -> String {
+/// Returns lines with columns as wide as their widest field.
+///
+/// # Panics
+/// If the rows have different lengths.
+#[must_use]
+pub fn aligned(rows: &[Vec<String>]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(width).collect();
     let line = |row: &Vec<String>| {

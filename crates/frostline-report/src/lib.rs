@@ -14,6 +14,7 @@ mod block_scores;
 mod browser;
 mod chart;
 mod document;
+mod expected_loss;
 mod facts;
 mod fields;
 mod growth;
@@ -31,7 +32,10 @@ mod table;
 mod topic;
 mod topics;
 
-pub use crate::block_scores::{block_score_figure, block_score_table};
+pub use crate::block_scores::{aligned, block_score_figure, block_score_table};
+pub use crate::expected_loss::{
+    ADVISED, CONFIDENCE, ExpectedLoss, LeftOut, LossRecords, PolicyLoss, policy_losses,
+};
 pub use crate::growth::{GrowingGrid, Growth, OpenComparison};
 pub use crate::merged::{Merged, MergedPredictions};
 pub use crate::render::escape::visible;

@@ -16,6 +16,7 @@ pub mod moderation;
 mod multiple;
 pub mod order;
 pub mod paired;
+pub mod predict;
 pub mod question;
 pub mod rank;
 pub mod report;

@@ -4,6 +4,7 @@
 #[macro_use]
 mod output;
 
+mod advise;
 mod assistant;
 mod backend;
 mod block_orders;
@@ -44,6 +45,7 @@ mod rates;
 mod report;
 mod request;
 mod sample_sentence;
+mod shell;
 mod slurm;
 mod snapshot;
 mod status;
@@ -60,7 +62,7 @@ mod work;
 mod worker;
 mod workers;
 
-pub use frostline_report::visible;
+pub use frostline_report::{ADVISED, PolicyLoss, visible};
 
 pub use backend::Backend;
 pub use data_check::check_data;
@@ -77,7 +79,7 @@ pub use place::{Place, shown_path};
 pub use plans::{BUILT_IN, BuiltIn};
 pub use program::Program;
 pub use publish::publish;
-pub use report::{report, report_files};
+pub use report::{measured_losses, report, report_files};
 pub use request::{
     Action, Failures, FetchRequest, InputFolders, SettingChanges, SlurmRequest, SweepRequest, WorkRequest,
 };

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::{anyhow, bail};
 use frostline_files::claim::LEASE;
 use frostline_record::{Cell, PairedTimes, StoredFile, Sweep};
-use frostline_report::{Merged, Report, ReportFile};
+use frostline_report::{Merged, PolicyLoss, Report, ReportFile, policy_losses};
 
 use crate::claims::Claims;
 use crate::ending::Ending;
@@ -110,6 +110,15 @@ pub(crate) fn write_report(folder: &Path, claims: &Claims) -> CommandResult<()> 
 pub fn report_files(folder: &Path) -> anyhow::Result<Vec<ReportFile>> {
     let (report, _) = compute_report(folder).map_err(|fault| fault.error)?;
     Ok(report.files()?)
+}
+
+/// What policies lost in a sweep's folder, for predictions about other treebanks.
+///
+/// # Errors
+/// If the folder is not a sweep's or cannot be read.
+pub fn measured_losses(folder: &Path) -> anyhow::Result<Vec<PolicyLoss>> {
+    let sweep = Sweep::read(folder)?;
+    Ok(policy_losses(&sweep, &sweep.records(folder)?))
 }
 
 /// Returns the report, and the numbers of done and of all cells.

@@ -78,6 +78,8 @@ pub enum Action {
     },
     /// Show tables of the data, and write nothing.
     DescribeData,
+    /// Predict what policies lose and save, and show which one to take. Nothing is written.
+    Advise,
     /// Show scores of the encoder's blocks before training. Nothing is written but what a given folder receives.
     ScoreBlocks {
         /// Train sentences whose gradients are computed, at most.

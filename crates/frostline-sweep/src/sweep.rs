@@ -27,8 +27,8 @@ use crate::study::Study;
 use crate::trace::Trace;
 use crate::workers::LocalWorkers;
 use crate::{
-    block_scores, data_report, inputs, output, packing, plan_listing, progress, report, slurm, timing, track,
-    twin_cells,
+    advise, block_scores, data_report, inputs, output, packing, plan_listing, progress, report, slurm,
+    timing, track, twin_cells,
 };
 
 /// Runs a study. `program` returns the worker program; it is not called if no worker is needed.
@@ -80,6 +80,11 @@ fn run_study(
         plan_listing::print_inputs(&study, &sources, &program);
         let cells = sources.make_cells(&study, &program);
         return block_scores::print_scores(&study, &cells, &program, sentences, request.out.as_deref());
+    }
+    if request.action == Action::Advise {
+        let program = program()?;
+        let cells = sources.make_cells(&study, &program);
+        return advise::print_advice(&study, &cells, &program, request);
     }
     check_that_it_stays(&study, request)?;
     folder::check_writable(&out)?;

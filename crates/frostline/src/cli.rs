@@ -17,8 +17,8 @@ use std::sync::OnceLock;
 use anyhow::Result;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use frostline_args::{
-    BeginArgs, CancelArgs, FetchArgs, PlanArgs, PublishArgs, ReportArgs, ScoreBlocksArgs, StatusArgs,
-    SweepArgs, SweepCommand, WorkArgs,
+    AdviseArgs, BeginArgs, CancelArgs, FetchArgs, PlanArgs, PublishArgs, ReportArgs, ScoreBlocksArgs,
+    StatusArgs, SweepArgs, SweepCommand, WorkArgs,
 };
 use frostline_kernels::backend;
 use frostline_sweep::{Ending, Place, Program, exit_code, fault};
@@ -52,6 +52,8 @@ enum ProgramCommand {
     Sweep(Box<SweepArgs>),
     /// Show what a sweep would run: its cells, what each is predicted to cost, and where each input comes from
     Plan(Box<PlanArgs>),
+    /// Predict what policies lose and save on a treebank, and say which one to take
+    Advise(Box<AdviseArgs>),
     /// Score an encoder's blocks before training: which of them a task asks to change most
     ScoreBlocks(Box<ScoreBlocksArgs>),
     /// Write a sweep's folder for `frostline work`, and run nothing
@@ -106,6 +108,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match command {
         ProgramCommand::Sweep(args) => exit_code(args.into_command().and_then(run_sweep)),
         ProgramCommand::Plan(args) => exit_code(run_sweep(args.into_command())),
+        ProgramCommand::Advise(args) => exit_code(run_sweep(args.into_command())),
         ProgramCommand::ScoreBlocks(args) => exit_code(run_sweep(args.into_command())),
         ProgramCommand::Begin(args) => exit_code(run_sweep(args.into_command())),
         ProgramCommand::Status(args) => exit_code(frostline_sweep::print_status(&args.folder)),
@@ -164,6 +167,7 @@ fn run_printing(command: ProgramCommand) -> Result<()> {
         ProgramCommand::Man(man) => man.run(Cli::command(), &mut out),
         ProgramCommand::Sweep(_)
         | ProgramCommand::Plan(_)
+        | ProgramCommand::Advise(_)
         | ProgramCommand::ScoreBlocks(_)
         | ProgramCommand::Begin(_)
         | ProgramCommand::Status(_)

@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::shell::shown_command;
+
 /// The number of a job, of an array's task or of several tasks, as SLURM writes them: `123`, `123_4`, `123_[0-5]`. Nothing
 /// else reaches SLURM's commands, which would take `--user=ME` for all jobs of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,22 +70,6 @@ fn run_command(program: &str, arguments: &[String]) -> anyhow::Result<String> {
         bail!("{} failed: {}", shown_command(program, arguments), errors.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// Returns a command as a person would type it.
-pub(super) fn shown_command(program: &str, arguments: &[String]) -> String {
-    let words = [program].into_iter().chain(arguments.iter().map(String::as_str));
-    words.map(quote_word).collect::<Vec<_>>().join(" ")
-}
-
-/// Quotes a word for a shell.
-pub(super) fn quote_word(word: &str) -> String {
-    let plain = |sign: char| sign.is_ascii_alphanumeric() || "-_./=:,%@+".contains(sign);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.into()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 /// Submits a job and returns its number.
@@ -163,12 +149,6 @@ fn is_limit_in(about: &str, job: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_pass_through_a_shell() {
-        let arguments = ["--array=0-3", "a b", "it's", ""].map(String::from);
-        assert_eq!(shown_command("sbatch", &arguments), r"sbatch --array=0-3 'a b' 'it'\''s' ''");
-    }
 
     #[test]
     fn the_number_of_a_job_is_nothing_else() {

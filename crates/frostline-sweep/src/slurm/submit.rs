@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::engine::{self, JobId, join_numbers, quote_word};
+use super::engine::{self, JobId, join_numbers};
 use super::options::SlurmOptions;
 use crate::program::Program;
+use crate::shell::{quote_word, shown_command};
 
 /// The largest list of submissions.
 const MOST_BYTES: u64 = 1 << 24;
@@ -105,12 +106,7 @@ impl Submission {
         let mut text = String::new();
         let [work, report] = self.submit_commands(&"JOB");
         for ((path, script), command) in self.scripts.iter().zip([work, report]) {
-            let _ = write!(
-                text,
-                "# {}\n{script}\n{}\n\n",
-                path.display(),
-                engine::shown_command("sbatch", &command)
-            );
+            let _ = write!(text, "# {}\n{script}\n{}\n\n", path.display(), shown_command("sbatch", &command));
         }
         text.trim_end().into()
     }
