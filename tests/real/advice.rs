@@ -22,8 +22,9 @@ fn advice_predicts_losses_times_and_memory_and_trains_nothing() {
     let [en, pcm] = found["advice"].as_array().expect("advice").as_slice() else { panic!("{found}") };
     assert_eq!((&en["lang"], &pcm["lang"]), (&"en".into(), &"pcm".into()));
     let policies = en["policies"].as_array().expect("policies");
-    assert_eq!(policies.len(), 6);
-    for policy in policies {
+    assert_eq!(policies.len(), 7);
+    assert_eq!((&policies[0]["policy"], &policies[0]["loss"]), (&"none".into(), &Value::Null));
+    for policy in &policies[1..] {
         let [low, high] = [0, 1].map(|end| policy["loss"]["points"]["interval"][end].as_f64());
         assert!(low < policy["loss"]["points"]["mean"].as_f64() && low < high, "{policy}");
         assert!(policy["time_saved"].as_f64().is_some_and(|saved| saved < 1.0), "{policy}");
