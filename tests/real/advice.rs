@@ -48,6 +48,16 @@ fn advice_predicts_losses_times_and_memory_and_trains_nothing() {
     assert_eq!(found["left_out"]["predicted"], 114);
     assert!(!place.path_inside("sweeps").exists(), "nothing is written");
 
+    let other = advise(
+        &place,
+        "--lang en --json --policies alternating --set tasks.upos.labels=xpos --set data.first=250",
+    );
+    let found: Value = serde_json::from_slice(&other.stdout).expect("JSON");
+    let why = found["advice"][0]["extrapolated"].to_string();
+    for part in ["this task is `xpos`", "has 250 train sentences; they have 100\""] {
+        assert!(why.contains(part), "{why}");
+    }
+
     let text = advise(&place, "--lang en --policies alternating,top-2");
     let shown = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(text.status.success() && shown.contains("\ncaution   extrapolated: "), "{}", output_text(&text));

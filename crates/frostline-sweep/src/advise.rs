@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::anyhow;
-use frostline_record::{Cell, CellFacts, Forecast, ForecastJob, SplitFacts, TaskFacts};
+use frostline_record::{Cell, CellFacts, Forecast, ForecastJob, Settings, SplitFacts, TaskFacts};
 use frostline_report::{CONFIDENCE, ExpectedLoss, LeftOut, LossRecords, aligned, visible};
 use serde::Serialize;
 
@@ -22,6 +22,9 @@ use crate::workers::shared_threads;
 
 /// The policy that others are compared with.
 const BASELINE: &str = "none";
+
+/// The labels of all records.
+const UPOS: &str = "upos";
 
 /// Policies that need a learning rate of their own.
 const OWN_RATE: [&str; 2] = ["none+lora", "head-only"];
@@ -144,7 +147,7 @@ fn advise_on(
     Some(Advice {
         lang: lang.into(),
         encoder: first.settings.encoder.name.clone(),
-        extrapolated: extrapolations(task, &first.settings.encoder.name, records),
+        extrapolated: extrapolations(task, &first.settings, records),
         train: task.train.clone(),
         tags: task.tags.len(),
         unknown_dev_words: task.dev.forms.unknown_words as f64 / task.dev.forms.words.max(1) as f64,
@@ -155,8 +158,16 @@ fn advise_on(
 }
 
 /// Why the records may not hold for a treebank and an encoder.
-fn extrapolations(task: &TaskFacts, encoder: &str, records: &LossRecords) -> Vec<String> {
+fn extrapolations(task: &TaskFacts, settings: &Settings, records: &LossRecords) -> Vec<String> {
     let mut why = Vec::new();
+    let labels = settings.tasks.get(settings.headline()).map_or("", |task| task.labels.as_str());
+    if labels != UPOS {
+        why.push(format!(
+            "every record is of universal part-of-speech tags, and this task is `{}`",
+            visible(labels)
+        ));
+    }
+    let encoder = settings.encoder.name.as_str();
     let name = Path::new(encoder).file_name().map_or(encoder.into(), |name| name.to_string_lossy());
     if !records.encoders().contains(&name.as_ref()) {
         why.push(format!(
@@ -168,11 +179,13 @@ fn extrapolations(task: &TaskFacts, encoder: &str, records: &LossRecords) -> Vec
     if let Some([least, most]) = records.sizes(task.train.sentences)
         && !(least..=most).contains(&task.train.sentences)
     {
+        let sizes = match least == most {
+            true => group_thousands(least),
+            false => format!("{} to {}", group_thousands(least), group_thousands(most)),
+        };
         why.push(format!(
-            "no record that counts here has {} train sentences; they have {} to {}",
-            group_thousands(task.train.sentences),
-            group_thousands(least),
-            group_thousands(most)
+            "no record that counts here has {} train sentences; they have {sizes}",
+            group_thousands(task.train.sentences)
         ));
     }
     why
