@@ -71,7 +71,7 @@ fn each_order(values: &mut Vec<f64>, count: usize, visit: &mut impl FnMut(&[f64]
     for at in 0..count {
         each_order(values, count - 1, visit);
         if at + 1 < count {
-            values.swap(if count % 2 == 0 { at } else { 0 }, count - 1);
+            values.swap(if count.is_multiple_of(2) { at } else { 0 }, count - 1);
         }
     }
 }
