@@ -10,6 +10,8 @@ use frostline_score::MeanInterval;
 use frostline_score::predict::prediction_interval;
 use serde::{Deserialize, Serialize};
 
+use crate::study::BASELINE;
+
 /// The policies of which there are predictions, from the one that saves least to the one that saves most.
 pub const ADVISED: [&str; 6] =
     ["first-25%", "alternating", "first-50%", "first-75%", "none+lora", "head-only"];
@@ -34,7 +36,7 @@ pub struct PolicyLoss {
     pub sentences: u64,
     /// The policy.
     pub policy: String,
-    /// Dev accuracy of `none` minus that of the policy, with the same seeds.
+    /// Dev accuracy of `none` minus the policy's dev accuracy, with the same seeds.
     ///
     /// # Units
     /// Points of a percent.
@@ -61,11 +63,11 @@ pub struct ExpectedLoss {
 pub struct LeftOut {
     /// Losses that were predicted with an interval.
     pub predicted: usize,
-    /// Of these, losses that lay in it.
+    /// How many of these losses were inside the interval.
     pub covered: usize,
     /// Treebanks, each with an encoder and a size, for which some policy was predicted to lose at most the margin.
     pub advised: usize,
-    /// Of these, treebanks on which that policy lost at most the margin.
+    /// How many of these treebanks lost at most the margin with the advised policy.
     pub kept: usize,
 }
 
@@ -91,7 +93,7 @@ pub fn policy_losses(sweep: &Sweep, records: &[Record]) -> Vec<PolicyLoss> {
         let settings = &run.record.cell.settings;
         let same = |other: &&Run<'_>| {
             let none = &other.record.cell.settings;
-            none.policy.as_str() == "none"
+            none.policy.as_str() == BASELINE
                 && (&none.lang, none.seed, &none.encoder)
                     == (&settings.lang, settings.seed, &settings.encoder)
                 && other.sentences == run.sentences

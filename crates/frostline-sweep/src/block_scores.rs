@@ -156,8 +156,8 @@ pub(crate) fn find_orders(
 }
 
 /// Scores the blocks of each cell of a study over sets of blocks that freezes nothing, so that the report can compare scores with
-/// what freezing cost. Those of an earlier run in the folder are kept, and with `known_only` no others are computed. Without scores
-/// the study is as good as before, so that it goes on if there are none.
+/// what freezing cost. Those of an earlier run in the folder are kept, and with `known_only` no others are computed. If
+/// scoring fails, the study runs without scores.
 pub(crate) fn score_sets(
     study: &Study,
     cells: &[Cell],

@@ -39,7 +39,7 @@ pub(crate) struct Study {
     pub backend: Backend,
     /// The order of blocks by scores, for policies that choose by them.
     pub block_orders: OrderTable,
-    /// Whether the plan asks for sets of blocks, all or those of a greedy search.
+    /// Whether the plan's policies include `subsets` or `greedy`.
     pub covers_sets: bool,
     /// In such a study, the scores of blocks before training.
     pub block_scores: Vec<CellScores>,

@@ -270,7 +270,7 @@ fn scores_of_blocks_are_compared_with_what_freezing_cost() {
     let scores = |values: [(BlockScore, [f64; 4]); 2]| -> BTreeMap<BlockScore, Vec<f64>> {
         values.into_iter().map(|(score, values)| (score, values.to_vec())).collect()
     };
-    // Blocks 3, 2, 0, 1 cost from most to least: one score says so, the other the reverse.
+    // Blocks by cost, highest first: 3, 2, 0, 1. One score has this order, the other the reverse.
     let told = scores([(BlockScore::Fisher, [2.0, 1.0, 3.0, 4.0]), (BlockScore::Rgn, [3.0, 4.0, 2.0, 1.0])]);
     let unfrozen = sweep.cells.iter().filter(|cell| cell.settings.policy == "none");
     sweep.block_scores =

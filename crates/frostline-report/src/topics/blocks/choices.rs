@@ -22,7 +22,7 @@ pub(super) struct BlockChoice {
     pub chosen_by: &'static str,
     /// Spearman's correlation of the score with what freezing each block cost.
     pub rank_correlation: Option<MeanInterval>,
-    /// Dev accuracy of the best set of a size minus that of the chosen one, in the mean over all sizes.
+    /// Dev accuracy lost by the chosen set compared with the best set of the same size, averaged over all sizes.
     pub regret: Option<MeanStd>,
     /// The same for half of the blocks.
     pub regret_of_half: Option<MeanStd>,
