@@ -182,7 +182,7 @@ impl Stage {
             let selected = rows.find(|row| row.epoch == found.selected_epoch);
             // A record counts steps over all stages and from 1; a timeline counts them within a stage and from
             // 0.
-            let policy = selected.map(|row| timeline.at(row.step.saturating_sub(before + 1)).clone());
+            let policy = selected.map(|row| timeline.trained_until(row.step.saturating_sub(before + 1)));
             stages.push(Self { policy, idle: idle_heads(settings) });
             before += found.steps;
         }

@@ -122,7 +122,7 @@ impl Prepared {
     fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Self> {
         let data = load(cell, verify, shared)?;
         let stages = Stage::all(cell, &data, verify)?;
-        let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
+        let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.whole()).collect();
         let added = extras(&cell.settings, &policies, data.encoder.depth)?;
         let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
         Ok(Self { data, stages, encoder, head: RandomInit::new(cell.settings.seed, HEAD_STD) })
@@ -152,7 +152,7 @@ impl Prepared {
     /// The event after loading. `source` contains the pretrained weights.
     fn loaded(&self, cell: &Cell, source: &dyn ParameterSource, resumed: u64, load_ms: f64) -> Event {
         let Self { data, encoder, .. } = self;
-        let accounts = |stage: &Stage| accounts(encoder, &data.heads, stage.timeline.last());
+        let accounts = |stage: &Stage| accounts(encoder, &data.heads, stage.timeline.whole());
         let stage_parameters = |stage: &Stage| StageParameters {
             name: stage.name.to_string(),
             trainable: accounts(stage).trainable,
@@ -264,7 +264,7 @@ fn run_cell<B: Train>(
     tell(prepared.loaded(cell, &*source, resumed, load_ms));
 
     let mut tell = with_metrics(folder, saved.is_some(), tell)?;
-    let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
+    let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.whole()).collect();
     let finished_stages = history.stages.len();
     for (number, stage) in stages.iter().enumerate().skip(finished_stages) {
         let last = number + 1 == stages.len();

@@ -114,7 +114,7 @@ pub(crate) fn labels(example: &Example) -> u64 {
 pub(crate) fn of_stage(data: &Data, encoder: &EncoderConfig, stage: &Stage, backend: &str) -> record::Cost {
     let (shape, workload) = of_train(data, encoder, stage, backend);
     let cached = stage.constant.map_or(PrefixMode::Computed, PrefixMode::Cached);
-    let (policy, parts) = (stage.timeline.last(), stage.settings.train.accumulate);
+    let (policy, parts) = (stage.timeline.typical(), stage.settings.train.accumulate);
     let cost = compared(&shape, &workload, policy, [PrefixMode::Computed, cached], parts);
     record::Cost { memory: memory_of_stage(data, encoder, stage, parts, backend), ..cost }
 }
@@ -140,7 +140,7 @@ pub(crate) fn memory_of_stage(
         longest.truncate(batch.div_ceil(parts));
         let lengths = longest.iter().map(|example| example.ids.len());
         let largest = Workload::of(lengths, longest.iter().map(|example| labels(example)).sum(), 1);
-        StepMemory::of(&shape, &largest, stage.timeline.last()).in_parts(parts.min(batch))
+        StepMemory::of(&shape, &largest, stage.timeline.typical()).in_parts(parts.min(batch))
     };
     let all = stage.tasks(data).into_iter().map(of_task);
     all.max_by(|a, b| a.total().total_cmp(&b.total())).map(|kept| bytes(&kept))

@@ -47,7 +47,7 @@ fn of_cell(
     plain.settings.eval.baselines = Switch::Off;
     let data = load(&plain, false, shared)?;
     let stages = Stage::all(cell, &data, false)?;
-    let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.last()).collect();
+    let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.whole()).collect();
     let added = extras(&cell.settings, &policies, data.encoder.depth)?;
     let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
     let (mut steps, mut seconds, mut filled) = (0, Some(0.0), None);
@@ -73,7 +73,7 @@ fn of_cell(
     }
     let bytes = most_bytes(&data, &encoder, &stages, machines.backend, 1);
     let in_parts = in_parts(&data, &encoder, &stages, machines.backend, bytes);
-    let counted = accounts(&encoder, &data.heads, stages[stages.len() - 1].timeline.last());
+    let counted = accounts(&encoder, &data.heads, stages[stages.len() - 1].timeline.whole());
     let parameters = [counted.trainable, counted.total];
     Ok(Forecast { cell: cell.id.clone(), steps, seconds, parameters, bytes, in_parts })
 }
@@ -106,7 +106,7 @@ fn most_bytes(
     let of_stage = |stage: &Stage| {
         let parts = stage.settings.train.accumulate.max(accumulate);
         let kept = cost::memory_of_stage(data, encoder, stage, parts, backend);
-        kept.map_or(0, |memory| memory.total()) + parameter_bytes(data, encoder, stage.timeline.last())
+        kept.map_or(0, |memory| memory.total()) + parameter_bytes(data, encoder, stage.timeline.whole())
     };
     stages.iter().map(of_stage).max().unwrap_or(0)
 }
@@ -144,7 +144,7 @@ fn training(
     prefix: PrefixMode,
 ) -> f64 {
     let mut begins: Vec<(u64, &ResolvedPolicy)> = vec![(0, stage.timeline.at(0))];
-    begins.extend(stage.timeline.unfreezings().filter(|(from, _)| (1..steps).contains(from)));
+    begins.extend(stage.timeline.changes().filter(|(from, _)| (1..steps).contains(from)));
     let ends = begins.iter().skip(1).map(|(from, _)| *from).chain([steps]);
     let part = |((from, policy), to): (&(u64, &ResolvedPolicy), u64)| {
         let (shape, workload) = cost::of_train(data, encoder, stage, backend);

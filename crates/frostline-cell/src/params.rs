@@ -114,7 +114,7 @@ pub fn list(
     rates: LayerDecay,
 ) -> Vec<Listed> {
     let listed = |(path, shape): (String, Vec<usize>)| {
-        let mut moments = std::iter::once((0, timeline.at(0))).chain(timeline.unfreezings());
+        let mut moments = std::iter::once((0, timeline.at(0))).chain(timeline.changes());
         let learns_from = moments.find(|(_, policy)| !policy.freezes(&path)).map(|(step, _)| step);
         let lr = if learns_from.is_some() { lr * rates.of(Group::of(&path)) } else { 0.0 };
         let name = naming.of(&path, encoder);

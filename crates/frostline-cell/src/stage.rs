@@ -52,7 +52,7 @@ impl Stage {
             stage.timeline = timeline(&policy, &stage.settings, stage.steps(data));
             stages.push(stage);
         }
-        if stages.iter().any(|stage| stage.timeline.last().mixes()) {
+        if stages.iter().any(|stage| stage.timeline.whole().mixes()) {
             // A mix that is there in one stage is there in all, and reads every block.
             stages.iter_mut().for_each(|stage| stage.constant = stage.constant.map(|_| 0));
         }
@@ -124,7 +124,7 @@ impl Stage {
         before: (u64, u64),
     ) -> Run<'a> {
         let run = Run::new(&self.settings, encoder, &self.timeline, tasks);
-        let settling = settling_rule(self.timeline.last(), &self.settings);
+        let settling = settling_rule(self.timeline.whole(), &self.settings);
         Run { headline: data.headline, before, settling, ..run }
     }
 }
@@ -267,7 +267,7 @@ impl StageRun<'_> {
         Ok(StageOutcome {
             name: stage.name.to_string(),
             policy: stage.settings.policy.to_string(),
-            accounts: accounts(encoder, &data.heads, stage.timeline.last()),
+            accounts: accounts(encoder, &data.heads, stage.timeline.whole()),
             steps: finished.steps,
             selected_epoch: (history.epochs_before + u64::from(finished.selected)) as u32,
             tasks,

@@ -135,6 +135,16 @@ pub enum FreezeSchedule {
     Fixed,
     /// `+adaptive`: groups freeze as their gradients settle, see [`Settling`](crate::Settling).
     Adaptive,
+    /// `lp-ft`, `lp-ft-P%`: heads alone learn for the first so many hundredths of the steps, from 1 to 99, then everything.
+    ///
+    /// # Source
+    /// Kumar et al., *Fine-Tuning can Distort Pretrained Features and Underperform Out-of-Distribution*, 2022.
+    HeadsFirst(usize),
+    /// `lisa-K@N`: K blocks learn at a time, others after every N steps, drawn at random. Embeddings and heads always learn.
+    ///
+    /// # Source
+    /// Pan et al., *LISA: Layerwise Importance Sampling for Memory-Efficient Large Language Model Fine-Tuning*, 2024.
+    Rotating(BlockCount, u64),
 }
 
 /// A policy that does not exist, or that an encoder cannot have.
@@ -168,12 +178,14 @@ impl Policy {
     pub fn parse(name: &str) -> Result<Self, PolicyError> {
         let mut parts = name.split('+');
         let base = parts.next().unwrap_or_default();
-        let mut policy = Self {
-            name: name.into(),
-            frozen: parse_base(name, base).map_err(|reason| PolicyError::new(reason, None))?,
-            tuning: Tuning::default(),
-            schedule: FreezeSchedule::default(),
+        let fail = |reason| PolicyError::new(reason, None);
+        let schedule = parse_schedule(name, base).map_err(fail)?;
+        let frozen = match schedule {
+            Some(_) => Frozen::default(),
+            None => parse_base(name, base).map_err(fail)?,
         };
+        let (tuning, schedule) = (Tuning::default(), schedule.unwrap_or_default());
+        let mut policy = Self { name: name.into(), frozen, tuning, schedule };
         for part in parts {
             policy.add_part(base, part).map_err(|reason| PolicyError::new(reason, None))?;
         }
@@ -198,6 +210,11 @@ impl Policy {
         let is_new = match part {
             _ if let Some(method) = method => self.tuning.methods.insert(method),
             "mix" => !std::mem::replace(&mut self.tuning.mix, true),
+            "adaptive" if !matches!(self.schedule, FreezeSchedule::Fixed | FreezeSchedule::Adaptive) => {
+                return Err(format!(
+                    "`{base}` changes what learns during the run already: leave out +adaptive"
+                ));
+            }
             "adaptive" => {
                 std::mem::replace(&mut self.schedule, FreezeSchedule::Adaptive) == FreezeSchedule::Fixed
             }
@@ -245,6 +262,12 @@ impl Policy {
     #[must_use]
     pub fn block_score(&self) -> Option<BlockScore> {
         self.best_blocks().map(|(score, _)| score)
+    }
+
+    /// Returns whether parts learn at different times, by a schedule that the policy's name gives.
+    #[must_use]
+    pub const fn takes_turns(&self) -> bool {
+        matches!(self.schedule, FreezeSchedule::HeadsFirst(_) | FreezeSchedule::Rotating(..))
     }
 
     /// Returns the changes during a run.
@@ -351,8 +374,8 @@ fn describe_choices(depth: Option<usize>) -> String {
     };
     format!(
         "{encoder}: none, all, first-K, last-K and top-K (K from 1 to {k}, or such as 25%), alternating, blocks-0.2 (any of 0 to \
-         {block}), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; \
-         where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with \
+         {block}), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only, lp-ft (heads first, then everything), lisa-K@N (K blocks at a time, others every N steps); \
+         each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with \
          +adaptive; each with +mix"
     )
 }
@@ -360,6 +383,28 @@ fn describe_choices(depth: Option<usize>) -> String {
 /// Returns whether a base freezes the embeddings too.
 fn freezes_embeddings(base: &str) -> bool {
     base == "head-only" || base.starts_with("top-")
+}
+
+/// Returns the schedule of a base that changes what learns during the run; nothing for the others.
+fn parse_schedule(name: &str, base: &str) -> Result<Option<FreezeSchedule>, String> {
+    if base == "lp-ft" {
+        return Ok(Some(FreezeSchedule::HeadsFirst(50)));
+    }
+    if let Some(share) = base.strip_prefix("lp-ft-") {
+        let percent = share.strip_suffix('%').map(|percent| parse_number(name, percent)).transpose()?;
+        return match percent {
+            Some(percent @ 1..100) => Ok(Some(FreezeSchedule::HeadsFirst(percent))),
+            _ => Err(format!("`{name}` is not a share of the steps: write 1 to 99 %, as in `lp-ft-25%`")),
+        };
+    }
+    let Some(rest) = base.strip_prefix("lisa-") else { return Ok(None) };
+    let Some((blocks, steps)) = rest.split_once('@') else {
+        return Err(format!("`{name}` does not give the steps from one draw to the next: write `lisa-2@50`"));
+    };
+    match parse_number(name, steps)? {
+        0 => Err(format!("`{name}` draws blocks every 0 steps: write at least 1, as in `lisa-2@50`")),
+        steps => Ok(Some(FreezeSchedule::Rotating(parse_count(name, blocks)?, steps as u64))),
+    }
 }
 
 /// Returns the part of a name before the first `+`; the whole name is for messages.
@@ -439,6 +484,11 @@ mod tests {
         assert_eq!(*policy.tuning(), Tuning { methods: [PeftMethod::Lora].into(), mix: true });
         assert_eq!(policy.schedule(), FreezeSchedule::Adaptive);
         assert_eq!(Policy::parse("none").unwrap(), Policy::none());
+        let schedule = |name| Policy::parse(name).unwrap().schedule();
+        assert_eq!(schedule("lp-ft"), FreezeSchedule::HeadsFirst(50));
+        assert_eq!(schedule("lp-ft-25%+lora"), FreezeSchedule::HeadsFirst(25));
+        assert_eq!(schedule("lisa-2@50"), FreezeSchedule::Rotating(BlockCount::Blocks(2), 50));
+        assert_eq!(schedule("lisa-25%@1+embeddings"), FreezeSchedule::Rotating(BlockCount::Percent(25), 1));
     }
 
     #[test]
@@ -466,6 +516,9 @@ mod tests {
             "first-04",
             "first-25%",
             "top-50%+lora",
+            "lp-ft",
+            "lp-ft-25%+embeddings",
+            "lisa-25%@50+lora",
         ] {
             let policy = Policy::parse(name).unwrap();
             assert_eq!((policy.as_str(), policy.to_string().as_str()), (name, name));
@@ -480,7 +533,7 @@ mod tests {
             error("frist-2"),
             "there is no policy `frist-2`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the \
              number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), \
-             head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, \
+             head-only, lp-ft (heads first, then everything), lisa-K@N (K blocks at a time, others every N steps); each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, \
              they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each \
              with +mix"
         );
@@ -509,6 +562,14 @@ mod tests {
             "none+mix+mix",
             "none+adaptive+adaptive",
             "none+LoRA",
+            "lp-ft-0%",
+            "lp-ft-100%",
+            "lp-ft-2",
+            "lisa-2",
+            "lisa-2@0",
+            "lisa-0@5",
+            "lisa-@5",
+            "lisa-2@5+adaptive",
         ] {
             assert!(error(name).contains("The policies are: none, all"), "{name}");
         }

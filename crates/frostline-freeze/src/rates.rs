@@ -11,20 +11,28 @@ use crate::Group;
 pub struct LayerDecay {
     factor: f64,
     depth: usize,
+    head_factor: f64,
 }
 
 impl LayerDecay {
     /// This factor per block in an encoder of `depth` blocks.
     #[must_use]
     pub const fn new(factor: f64, depth: usize) -> Self {
-        Self { factor, depth }
+        Self { factor, depth, head_factor: 1.0 }
+    }
+
+    /// Returns the same with heads at this factor of the run's rate.
+    #[must_use]
+    pub const fn with_head_factor(self, head_factor: f64) -> Self {
+        Self { head_factor, ..self }
     }
 
     /// Returns the factor of the run's rate in this group.
     #[must_use]
     pub fn of(&self, group: Group) -> f64 {
         let below_the_top = match group {
-            Group::Head | Group::Final => 0,
+            Group::Head => return self.head_factor,
+            Group::Final => 0,
             Group::Block(number) => self.depth.saturating_sub(number + 1),
             Group::Embeddings => self.depth,
         };
@@ -42,5 +50,7 @@ mod tests {
         let groups = [Group::Head, Group::Block(2), Group::Block(1), Group::Block(0), Group::Embeddings];
         assert_eq!(groups.map(|group| rates.of(group)), [1.0, 1.0, 0.5, 0.25, 0.125]);
         assert!(groups.iter().all(|&group| LayerDecay::new(1.0, 6).of(group) == 1.0));
+        let rates = rates.with_head_factor(20.0);
+        assert_eq!(groups.map(|group| rates.of(group)), [20.0, 1.0, 0.5, 0.25, 0.125]);
     }
 }

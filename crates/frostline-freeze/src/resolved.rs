@@ -36,6 +36,15 @@ impl Policy {
         let frozen_heads = self.heads_of(heads).map_err(fail)?;
         let methods = &self.tuning().methods;
         let adaptive = self.schedule() == FreezeSchedule::Adaptive;
+        if let FreezeSchedule::Rotating(count, _) = self.schedule() {
+            self.count_of(count, depth).map_err(fail)?;
+        }
+        if let FreezeSchedule::HeadsFirst(_) = self.schedule()
+            && frozen_heads.len() == heads.len()
+            && !self.tuning().mix
+        {
+            return Err(fail(format!("`{self}` freezes every head, so that nothing would learn at first")));
+        }
         let wants_a_block = methods.first().map(|method| method.name()).or(adaptive.then_some("adaptive"));
         if let Some(part) = wants_a_block
             && frozen.len() == depth
@@ -63,13 +72,7 @@ impl Policy {
                          ModernBERT, have both global and local blocks")
             })
         };
-        let count = |k: BlockCount| match k.of(depth) {
-            0 => Err(format!(
-                "`{self}` means no block of an encoder of {depth}: give a larger share, or a number"
-            )),
-            k if k > depth => Err(format!("`{self}` is impossible: the encoder has {depth} blocks")),
-            k => Ok(k),
-        };
+        let count = |k| self.count_of(k, depth);
         Ok(match &self.frozen().blocks {
             FrozenBlocks::None => Vec::new(),
             FrozenBlocks::All => (0..depth).collect(),
@@ -104,6 +107,17 @@ impl Policy {
                 }
             },
         })
+    }
+
+    /// Returns a number of blocks of an encoder of `depth`, from 1 on.
+    fn count_of(&self, k: BlockCount, depth: usize) -> Result<usize, String> {
+        match k.of(depth) {
+            0 => Err(format!(
+                "`{self}` means no block of an encoder of {depth}: give a larger share, or a number"
+            )),
+            k if k > depth => Err(format!("`{self}` is impossible: the encoder has {depth} blocks")),
+            k => Ok(k),
+        }
     }
 
     /// Returns the places of the frozen heads among these.
@@ -230,6 +244,18 @@ impl ResolvedPolicy {
         let mut frozen = self.frozen.clone();
         frozen.extend(more);
         Self { name, frozen, ..self.clone() }
+    }
+
+    /// This policy without what `other` trains.
+    pub(crate) fn learning_also(&self, other: &Self) -> Self {
+        let frozen = self.frozen.intersection(&other.frozen).copied().collect();
+        Self { frozen, ..self.clone() }
+    }
+
+    /// Returns how many blocks the encoder has.
+    #[must_use]
+    pub const fn depth(&self) -> usize {
+        self.depth
     }
 
     /// Returns the trainable groups of the encoder, from the top down.
@@ -447,7 +473,7 @@ mod tests {
             error("first-9"),
             "`first-9` is impossible: the encoder has 6 blocks. For an encoder of 6 blocks there are: none, all, \
              first-K, last-K and top-K (K from 1 to 6, or such as 25%), alternating, blocks-0.2 (any of 0 to 5), \
-             fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where \
+             fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only, lp-ft (heads first, then everything), lisa-K@N (K blocks at a time, others every N steps); each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where \
              blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with \
              +adaptive; each with +mix"
         );

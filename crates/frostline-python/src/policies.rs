@@ -70,10 +70,10 @@ impl Policy {
         self.inner.mixes()
     }
 
-    /// Whether groups freeze during the run.
+    /// Whether what learns changes during the run: `+adaptive`, `lp-ft`, `lisa-K@N`.
     #[getter]
-    fn adaptive(&self) -> bool {
-        self.inner.policy().schedule() == FreezeSchedule::Adaptive
+    fn changes(&self) -> bool {
+        self.inner.policy().schedule() != FreezeSchedule::Fixed
     }
 
     /// The number of lowest blocks whose output never changes; None if the embeddings learn.
@@ -157,6 +157,6 @@ pub fn gradual(py: Python<'_>, policy: &Policy, every: u64) -> PyResult<Vec<(u64
     }
     let (timeline, depth) = (Timeline::gradual(&policy.inner, every), policy.depth);
     let first = (0, group_names(timeline.at(0), depth, true));
-    let later = timeline.unfreezings().map(|(step, policy)| (step, group_names(policy, depth, true)));
+    let later = timeline.changes().map(|(step, policy)| (step, group_names(policy, depth, true)));
     Ok([first].into_iter().chain(later).collect())
 }

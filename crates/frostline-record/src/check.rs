@@ -122,7 +122,7 @@ impl Settings {
         ]
     }
 
-    fn optimizer_rules(&self) -> [RangeRule; 7] {
+    fn optimizer_rules(&self) -> [RangeRule; 8] {
         let optimizer = &self.optimizer;
         [
             above_zero("optimizer.lr", optimizer.lr),
@@ -131,6 +131,7 @@ impl Settings {
             above_zero("optimizer.eps", optimizer.eps),
             zero_or_more("optimizer.weight_decay", optimizer.weight_decay),
             above_zero_to_one("optimizer.layer_decay", optimizer.layer_decay),
+            above_zero("optimizer.head_factor", optimizer.head_factor),
             zero_or_more("optimizer.clip_norm", optimizer.clip_norm),
         ]
     }
@@ -181,9 +182,16 @@ impl Settings {
                     .into(),
             );
         }
-        if policy.schedule() == FreezeSchedule::Adaptive && unfreeze.every > 0 {
+        let changes = match policy.schedule() {
+            FreezeSchedule::Fixed => "",
+            FreezeSchedule::Adaptive => "freezes blocks during the run",
+            FreezeSchedule::HeadsFirst(_) | FreezeSchedule::Rotating(..) => {
+                "changes what learns during the run"
+            }
+        };
+        if !changes.is_empty() && unfreeze.every > 0 {
             return fail(format!(
-                "it freezes blocks during the run, but `unfreeze.every = {}` unfreezes them; choose one of the two",
+                "it {changes}, but `unfreeze.every = {}` unfreezes blocks; choose one of the two",
                 unfreeze.every
             ));
         }
@@ -279,7 +287,7 @@ mod tests {
         let errors =
             ["policy = 'none+adaptive'\nunfreeze.every = 1", "policy = 'none+mix'\nsave.model = true"];
         insta::assert_snapshot!(errors.iter().map(error).collect::<Vec<_>>().join("\n"), @r"
-        the policy `none+adaptive` is invalid: it freezes blocks during the run, but `unfreeze.every = 1` unfreezes them; choose one of the two
+        the policy `none+adaptive` is invalid: it freezes blocks during the run, but `unfreeze.every = 1` unfreezes blocks; choose one of the two
         the policy `none+mix` is invalid: a Hugging Face folder has no place for what it adds; leave `save.model` and `save.stages` off, or learn with +lora, which is merged into the weights
         ");
     }
@@ -296,9 +304,9 @@ mod tests {
           |
         2 | policy = 'frist-4'
           |          ^^^^^^^^^
-        there is no policy `frist-4`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix
+        there is no policy `frist-4`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only, lp-ft (heads first, then everything), lisa-K@N (K blocks at a time, others every N steps); each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix
 
-        `"frist-4"` does not fit the setting `policy`: there is no policy `frist-4`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only; each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix
+        `"frist-4"` does not fit the setting `policy`: there is no policy `frist-4`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only, lp-ft (heads first, then everything), lisa-K@N (K blocks at a time, others every N steps); each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each with +mix
         "#);
     }
 

@@ -89,6 +89,7 @@ mod tests {
             "optimizer.eps",
             "optimizer.weight_decay",
             "optimizer.layer_decay",
+            "optimizer.head_factor",
             "optimizer.clip_norm",
             "train.temperature",
             "data.fraction",

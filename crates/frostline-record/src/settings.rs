@@ -242,9 +242,11 @@ pub struct OptimizerSettings {
     pub eps: f64,
     /// Decoupled weight decay per unit of learning rate; only `adamw` decays.
     pub weight_decay: f64,
-    /// The ratio of a block's learning rate to the block above: the top block and the head have the rate `lr`,
-    /// each block below has this factor times the rate above, and the embeddings come below the lowest block.
+    /// The ratio of a block's learning rate to the block above: the top block has the rate `lr`, each block below has this
+    /// factor times the rate above, and the embeddings come below the lowest block.
     pub layer_decay: f64,
+    /// The ratio of the heads' learning rate to `lr`.
+    pub head_factor: f64,
     /// Global gradient norm above which gradients are scaled down; 0 means never.
     pub clip_norm: f64,
 }
@@ -445,6 +447,7 @@ impl Default for OptimizerSettings {
             eps: 1e-8,
             weight_decay: 0.01,
             layer_decay: 1.0,
+            head_factor: 1.0,
             clip_norm: 1.0,
         }
     }

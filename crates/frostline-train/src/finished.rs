@@ -61,8 +61,8 @@ impl<B: Train> Finished<B> {
             Some(dev) => dev,
             None => run.score(&model, run.tasks)?,
         };
-        let policy = run.timeline.at(at.steps_at_end_of(selected).saturating_sub(1));
-        let freezing = check_freezing(&at.start, &fingerprints(&model), policy, selected > 0)?;
+        let policy = run.timeline.trained_until(at.steps_at_end_of(selected).saturating_sub(1));
+        let freezing = check_freezing(&at.start, &fingerprints(&model), &policy, selected > 0)?;
         let Progress { epochs, losses, step: steps, sentences, tokens, times, .. } = at;
         let settled = freezer.settled();
         Ok(Self {

@@ -33,10 +33,19 @@ impl<'a, B: Train> Freezer<'a, B> {
         (freezer, model)
     }
 
-    /// Unfreezes what the timeline unfreezes at this step, counted from 0.
-    pub fn before_step(&mut self, step: u64, model: Network<B>) -> Network<B> {
-        let is_due = self.run.timeline.unfreezings().any(|(from, _)| from == step);
-        if is_due { self.apply(step, model) } else { model }
+    /// Unfreezes and freezes what the timeline changes at this step, counted from 0. What is frozen loses its optimiser state.
+    pub fn before_step(
+        &mut self,
+        step: u64,
+        model: Network<B>,
+        optimizer: &mut Optimizer<B::InnerBackend>,
+    ) -> Network<B> {
+        if !self.run.timeline.changes_at(step) {
+            return model;
+        }
+        let model = self.apply(step, model);
+        optimizer.forget(&model, |path| self.policy.freezes(path));
+        model
     }
 
     /// Takes note of a step's gradients. Freezes what has settled, drops its optimiser state, and keeps
@@ -83,7 +92,7 @@ impl<'a, B: Train> Freezer<'a, B> {
     /// What has frozen during the run, from the input up, each with the step after which it did.
     pub fn settled(&self) -> Vec<(Group, u64)> {
         let timeline = self.run.timeline;
-        self.run.settling.map_or_else(Vec::new, |rule| self.settling.frozen(timeline.last(), &rule))
+        self.run.settling.map_or_else(Vec::new, |rule| self.settling.frozen(timeline.whole(), &rule))
     }
 
     /// The run's tasks, reading what has frozen during the run where it is kept.

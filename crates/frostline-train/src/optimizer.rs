@@ -43,7 +43,7 @@ impl<B: Kernels> Optimizer<B> {
     /// An optimiser that has taken no step, for an encoder of `depth` blocks.
     #[must_use]
     pub fn new(settings: OptimizerSettings, depth: usize) -> Self {
-        let rates = LayerDecay::new(settings.layer_decay, depth);
+        let rates = LayerDecay::new(settings.layer_decay, depth).with_head_factor(settings.head_factor);
         Self { settings, rates, places: HashMap::new(), moments: HashMap::new(), word_table: None }
     }
 

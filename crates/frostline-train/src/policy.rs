@@ -1,13 +1,27 @@
 //! What a policy means for a run, given the settings of its parts: when what is frozen changes, and what
 //! the encoder needs besides its own parameters.
 
-use frostline_freeze::{Group, PeftMethod, ResolvedPolicy, SettlingRule, Timeline};
+use frostline_freeze::{FreezeSchedule, Group, PeftMethod, ResolvedPolicy, SettlingRule, Timeline};
 use frostline_model::{AdapterShape, Extras, LoraShape, Matrix};
+use frostline_random::Stream;
 use frostline_record::{LoraSettings, PlanError, Settings, UnfreezeUnit};
 
-/// What is frozen when, in a run of so many steps: gradual unfreezing where `unfreeze` asks for it.
+/// Returns what is frozen when, in a run of so many steps: by the policy's schedule, or by gradual unfreezing if `unfreeze`
+/// asks for it.
 #[must_use]
 pub fn timeline(policy: &ResolvedPolicy, settings: &Settings, steps: u64) -> Timeline {
+    match policy.policy().schedule() {
+        FreezeSchedule::HeadsFirst(percent) => {
+            return Timeline::heads_first(policy, (steps * percent as u64).div_ceil(100));
+        }
+        FreezeSchedule::Rotating(count, every) => {
+            let (stream, depth) = (Stream::new(settings.seed, "lisa"), policy.depth());
+            let sets = (0..steps.div_ceil(every).max(1))
+                .map(|period| stream.child(period).sample(depth, count.of(depth)));
+            return Timeline::rotating(policy, every, sets);
+        }
+        FreezeSchedule::Fixed | FreezeSchedule::Adaptive => {}
+    }
     let every = u64::from(settings.unfreeze.every);
     if every == 0 {
         return policy.clone().into();

@@ -43,7 +43,7 @@ pub fn train<B: Train>(
         let planned = plan(tasks, headline, settings, before.0 + u64::from(epoch));
         while let Some((task, sentences)) = planned.get(at.done) {
             let clock = Instant::now();
-            model = freezer.before_step(at.step, model);
+            model = freezer.before_step(at.step, model, &mut optimizer);
             let (task, lr) = (freezer.tasks()[*task], schedule.at(at.step));
             let masks = masks.child(before.1 + at.step);
             let step = Step::new(encoder, settings, freezer.policy(), task, sentences, masks, lr);

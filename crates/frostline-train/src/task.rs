@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
 
     /// Passes over the data: none where nothing learns.
     pub(crate) fn epochs(&self) -> u32 {
-        if self.timeline.last().freezes_all() { 0 } else { self.settings.train.epochs }
+        if self.timeline.whole().freezes_all() { 0 } else { self.settings.train.epochs }
     }
 
     /// Whether dropout acts in frozen parts of the encoder, so that their output is no constant.
@@ -111,7 +111,7 @@ impl<'a> Run<'a> {
     /// # Panics
     /// Where something in one of them learns or is dropped: the result would be another one.
     pub(crate) fn check_prefixes(&self) {
-        let constant = self.timeline.last().constant_prefix();
+        let constant = self.timeline.whole().constant_prefix();
         let prefixes = self.tasks.iter().flat_map(|task| [task.train.prefix, task.dev.prefix]);
         for prefix in prefixes.flatten() {
             let fits = constant.is_some_and(|blocks| prefix.blocks <= blocks) && !self.drops_in_frozen();

@@ -27,6 +27,11 @@ fn run_on(
     train(&of(setting, settings, timeline, tasks), model, None, &mut |_: RunEvent<'_>| ()).unwrap()
 }
 
+/// The timeline of a policy's own schedule in a run of so many steps.
+fn scheduled(name: &str, settings: &Settings, steps: u64) -> Timeline {
+    frostline_train::timeline(&ResolvedPolicy::parse(name, 3).unwrap(), settings, steps)
+}
+
 fn only<'a>(setting: &'a Setting) -> [Task<'a>; 1] {
     [Run::task((&setting.train).into(), (&setting.dev).into())]
 }
@@ -143,6 +148,59 @@ fn a_frozen_head_keeps_its_bits_while_its_scores_drift_with_the_encoder() {
     assert_eq!(loss(&on, 0).to_bits(), loss(&both, 0).to_bits());
     assert_eq!(on.dev[0], both.dev[0]);
     assert_ne!(loss(&on, 1), loss(&both, 1));
+}
+
+#[test]
+fn heads_learn_first_and_blocks_in_turn() {
+    // Five steps an epoch.
+    let setting = setting(distilbert(), true);
+    let before = model(&setting);
+    let run = |name: &str, steps, epochs| {
+        let settings = settings(|s| s.train.epochs = epochs);
+        let timeline = scheduled(name, &settings, steps);
+        let finished = run_on(&setting, &timeline, &settings, &only(&setting), before.clone());
+        assert!(finished.freezing.unmoved.is_empty(), "{:?}", finished.freezing.unmoved);
+        let still = same(&before, &finished.model);
+        assert_eq!(still.len() as u64, finished.freezing.frozen);
+        let moved = ["heads.0", "blocks.2", "blocks.1", "blocks.0", "embeddings"];
+        (moved.map(|part| !still.iter().any(|path| path.contains(part))), finished.states)
+    };
+    // Half of ten steps, and of twenty.
+    assert_eq!(run("lp-ft", 20, 1).0, [true, false, false, false, false]);
+    assert_eq!(run("lp-ft", 10, 2).0, [true; 5]);
+    // One block, drawn once in five steps and three times in fifteen.
+    let (moved, states) = run("lisa-1@5", 5, 1);
+    assert_eq!(moved.iter().filter(|moved| **moved).count(), 3, "{moved:?}");
+    let (later, later_states) = run("lisa-1@5", 15, 3);
+    assert!(later.iter().filter(|moved| **moved).count() > 3, "{later:?}");
+    // Only the block that learns now has optimiser state.
+    assert_eq!(states, later_states);
+    assert_eq!(run("lisa-1@5+embeddings", 5, 1).0[4], false);
+}
+
+/// Stopped at any step, also where a block's turn begins or ends, and resumed: every bit is as if nothing had happened.
+#[test]
+fn a_resumed_run_whose_blocks_take_turns_ends_bit_for_bit_the_same() {
+    let setting = setting(distilbert(), true);
+    let settings = settings(|s| s.train.epochs = 3);
+    for name in ["lisa-1@4", "lp-ft"] {
+        let (timeline, tasks) = (scheduled(name, &settings, 15), only(&setting));
+        let mut run = of(&setting, &settings, &timeline, &tasks);
+        run.checkpoints = Checkpoints { steps: 1, ..Checkpoints::NEVER };
+        let (whole, _, files) = watched(&run, model(&setting), None);
+        assert_eq!((whole.steps, files.len()), (15, 15));
+        for (at, file) in files.iter().enumerate() {
+            let (saved, _) = Saved::from_bytes(file).unwrap();
+            let (again, ..) = watched(&run, model(&setting), Some(saved));
+            assert_eq!(
+                fingerprints(&again.model),
+                fingerprints(&whole.model),
+                "{name} after step {}",
+                at + 1
+            );
+            assert_eq!((again.states, &again.freezing), (whole.states, &whole.freezing));
+        }
+    }
 }
 
 /// Stopped at twenty moments in the middle of a gradual unfreezing with several tasks, once with the

@@ -121,6 +121,7 @@ fn important(stage: &Settings) -> Vec<(&'static str, String)> {
         ("optimizer.kind", json(&|| serde_json::to_string(&optimizer.kind))),
         ("optimizer.lr", optimizer.lr.to_string()),
         ("optimizer.layer_decay", optimizer.layer_decay.to_string()),
+        ("optimizer.head_factor", optimizer.head_factor.to_string()),
         ("optimizer.weight_decay", optimizer.decay().to_string()),
         ("schedule.kind", json(&|| serde_json::to_string(&schedule.kind))),
         ("schedule.warmup", schedule.warmup.to_string()),

@@ -1,6 +1,8 @@
 //! The first chapter: mean, interval, paired verdict and cost of every policy, all languages below each other. If there are
 //! many languages, a table of verdicts by language comes first.
 
+use frostline_record::Policy;
+
 use crate::chart::Theme;
 use crate::document::{Chapter, add_figures, by_language, stages};
 use crate::facts::{self, View};
@@ -11,7 +13,7 @@ use crate::render::svg::Drawn;
 use crate::study::advice::SPLIT;
 use crate::study::place::PolicyPlace;
 use crate::study::words::{self, units};
-use crate::study::{BASELINE, Study, distinct, twins};
+use crate::study::{BASELINE, Group, Study, distinct, twins};
 use crate::table::{Quantity, Table};
 use crate::topic::{Place, Topics, collect_prose};
 
@@ -119,6 +121,14 @@ fn explain_tables(study: &Study, topics: &Topics, page: &mut Page) {
          or LayerNorms alone. `+mix`: heads read a learned mix of all blocks. `+adaptive`: blocks freeze as \
          their gradients settle.",
     );
+    let changes = |group: &Group| Policy::parse(&group.policy).is_ok_and(|policy| policy.takes_turns());
+    if study.groups.iter().any(changes) {
+        page.item(
+            "**Policies that change during the run**: with `lp-ft` only heads learn for the first half of the steps (`lp-ft-25%`: \
+             a quarter), then everything. With `lisa-K@N` K blocks learn at a time, drawn again every N steps; embeddings and \
+             heads always learn.",
+        );
+    }
     page.item(
         "**± after a number** is one standard deviation over seeds. It is missing if there is \
          only one seed.",

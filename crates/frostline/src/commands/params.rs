@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use frostline_freeze::{FrozenHeads, LayerDecay, Policy, PrefixMode, Timeline, Workload};
 use frostline_model::{EncoderConfig, HeadKind, HeadShape};
 use frostline_record::{AdapterSettings, FileName, LoraSettings, Settings};
-use frostline_train::extras;
+use frostline_train::{extras, timeline};
 
 use super::readable::Readable;
 use super::{Compute, Stop, choose_backend, from_one, thread_pool};
@@ -259,26 +259,28 @@ impl Params {
             let table = cost::shape(&config, labels, self.word_rows);
             let reading = |workload: &Workload| cost::on_backend(table, workload.subwords as usize, &backend);
             let shape = reading(&workload);
-            let accounts = outcome::accounts(&config, &heads, &policy);
-            let mut cost = cost::predict(&shape, &workload, &policy, prefix);
-            cost.memory = Some(cost::memory(&shape, &workload, &policy));
-            // Rows of the word table that the data do not need are not on the device.
-            let unneeded = config.vocabulary.saturating_sub(self.word_rows) * config.hidden;
-            let parameter_bytes = 4 * accounts.total.saturating_sub(unneeded as u64);
+            // Blocks that learn in turn cost the same, whichever they are.
+            let typical = timeline(&policy, &settings, 1).typical().clone();
             let timeline = match self.unfreeze_every {
                 None | Some(0) => Timeline::from(policy.clone()),
                 Some(every) => Timeline::gradual(&policy, every),
             };
+            let accounts = outcome::accounts(&config, &heads, &policy);
+            let mut cost = cost::predict(&shape, &workload, &typical, prefix);
+            cost.memory = Some(cost::memory(&shape, &workload, &typical));
+            // Rows of the word table that the data do not need are not on the device.
+            let unneeded = config.vocabulary.saturating_sub(self.word_rows) * config.hidden;
+            let parameter_bytes = 4 * accounts.total.saturating_sub(unneeded as u64);
             let rates = LayerDecay::new(self.layer_decay, config.depth);
             let naming = Naming { heads: &names, hugging_face: self.names == HeadNames::HuggingFace };
             let list = || params::list(&config, (&heads, naming), &timeline, self.lr, rates);
             let parameters = self.list.then(list);
             let cached_prefix = self.cached_prefix;
-            let step_ms = machine.map(|machine| cost::step_ms(&shape, &workload, &policy, prefix, &machine));
+            let step_ms = machine.map(|machine| cost::step_ms(&shape, &workload, &typical, prefix, &machine));
             let most_sentences = self.memory.map(|bytes| {
                 params::fitting(bytes, |sentences| {
                     let workload = Workload::typical(sentences as f64, self.subwords);
-                    parameter_bytes + cost::memory(&reading(&workload), &workload, &policy).total()
+                    parameter_bytes + cost::memory(&reading(&workload), &workload, &typical).total()
                 })
             });
             Ok(Outlook {

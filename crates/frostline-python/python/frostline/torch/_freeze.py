@@ -137,7 +137,7 @@ def resolve(module: nn.Module, policy: Optional[str], patterns: Sequence[str]) -
     if policy is not None:
         parts = find_parts(names)
         resolved = parts.resolve(policy)
-        if resolved.mix or resolved.adaptive or any(method in ("lora", "adapters") for method in resolved.methods):
+        if resolved.mix or resolved.changes or any(method in ("lora", "adapters") for method in resolved.methods):
             advice = "use PEFT for what is added, and a policy without these parts; `frostline sweep` has all of them"
             raise PolicyError(f"`{policy}` adds parameters or changes during the run", advice)
         norms = {f"{name}." for name, part in module.named_modules() if "norm" in type(part).__name__.lower()}

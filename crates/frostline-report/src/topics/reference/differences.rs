@@ -161,6 +161,7 @@ const FACTS: &[NamedSetting] = &[
     ("optimizer.kind", "optimizer", |s| format!("{:?}", s.optimizer.kind).to_lowercase()),
     ("optimizer.lr", "learning rate", |s| format!("{:e}", s.optimizer.lr)),
     ("optimizer.layer_decay", "learning rate per block", |s| s.optimizer.layer_decay.to_string()),
+    ("optimizer.head_factor", "head's learning rate, relative", |s| s.optimizer.head_factor.to_string()),
     ("optimizer.weight_decay", "weight decay", |s| s.optimizer.weight_decay.to_string()),
     ("optimizer.clip_norm", "gradient clipping", |s| s.optimizer.clip_norm.to_string()),
     ("schedule.kind", "schedule", |s| format!("{:?}", s.schedule.kind).to_lowercase()),
