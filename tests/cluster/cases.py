@@ -1,5 +1,6 @@
 """The cases of check.py: each is one study on the cluster, while something goes wrong."""
 
+import json
 import re
 import time
 
@@ -23,6 +24,16 @@ def stays(world):
     for policy in ["none", "first-2", "alternating"]:
         assert re.search(rf"^ *{policy} .*\d", run.stdout, re.MULTILINE), f"no row of {policy}:\n{run.stdout}"
     world.job("stays", "short").ends_well()
+
+
+def decides(world):
+    """The workers of one submission run all rounds of a sweep that stops when its question is answered."""
+    job = world.submitted("deciding", "decides", "--workers", "3")
+    job.ends_well()
+    assert len(json.loads((job.folder / "slurm/jobs.json").read_text())) == 1, "another submission"
+    sweep = json.loads((job.folder / "sweep.json").read_text())
+    assert len(job.wanted) > 6 and sweep["rounds"]["round"] > 1, "one round was enough"
+    assert not sweep.get("search_continues"), job.logs()
 
 
 def power_cut(world):
@@ -175,6 +186,7 @@ def times(world):
 CASES = {
     "plain": plain,
     "stays": stays,
+    "decides": decides,
     "power-cut": power_cut,
     "two-copies": two_copies,
     "time-limit": time_limit,

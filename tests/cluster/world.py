@@ -44,6 +44,11 @@ def studies(folder, demo, epoch_s):
             "--plan", str(plan), "--lang", "en", "--policies", "none", "--seeds", "42,43",
             "--set", f"train.epochs={math.ceil(STEADY_S / epoch_s)}",
         ]),
+        # The records decide how many cells run.
+        "deciding": Study("deciding", None, [
+            "--lang", "en", "--policies", "none,first-2,all", "--seeds", "42-45", "--decide=verdicts",
+            "--set", "data.first=120", "--set", "train.epochs=1",
+        ]),
     }
 
 
@@ -101,7 +106,7 @@ class World:
             out = f"quiet-{study.name}"
             self.frostline(*self.sweep(study.name, out), limit_s=3600)
             study.wanted = {name: record["result"] for name, record in self.records(out).items()}
-            assert len(study.wanted) == study.cells, f"{len(study.wanted)} cells"
+            assert study.cells in (None, len(study.wanted)), f"{len(study.wanted)} cells"
         return study.wanted
 
     def records(self, out):

@@ -1,12 +1,12 @@
 //! Sweeps that stop when they know: which cells run follows from the records, whatever happens on the way.
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use frostline_record::{Record, Sweep};
 
-use crate::{SweepPlace, output_text, read_records, repeatable_part};
+use crate::{RUNNER, SweepPlace, output_text, read_records, repeatable_part};
 
 const STUDY: &str =
     "--lang en --policies none,first-2,all --seeds 42-45 --set data.first=120 --set train.epochs=1 --jobs 1";
@@ -78,6 +78,41 @@ fn a_sweep_that_is_killed_again_and_again_decides_the_same() {
     assert_eq!(titles_and_results(&place), expected);
 }
 
+/// The rounds need no command of their own: workers add them, and no cell is run twice.
+#[test]
+fn three_workers_decide_as_a_sweep_does() {
+    let study = format!("{STUDY} --decide=verdicts");
+    let alone = SweepPlace::new();
+    let output = alone.sweep_command(&study).output().expect("xtask starts");
+    assert!(output.status.success(), "{}", output_text(&output));
+
+    let shared = SweepPlace::new();
+    let begun = shared.sweep_command(&format!("{study} --begin")).output().expect("xtask starts");
+    assert!(begun.status.success(), "{}", output_text(&begun));
+    let rounds = || Sweep::read(&shared.out_folder()).expect("a sweep").rounds.expect("it grows");
+    assert_eq!((rounds().round, rounds().planned.len()), (1, 6));
+    let start = |_| {
+        let mut worker = Command::new(RUNNER);
+        worker.arg("work").arg(shared.out_folder()).args(["--jobs", "1"]);
+        worker.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a worker starts")
+    };
+    let workers: Vec<_> = (0..3).map(start).collect();
+    let outputs = workers.into_iter().map(|worker| worker.wait_with_output().expect("it ends"));
+    let texts: Vec<String> = outputs.map(|output| output_text(&output)).collect();
+    assert_eq!(titles_and_results(&shared), titles_and_results(&alone), "{texts:?}");
+    // Each prints how many cells it ran.
+    let ran = |text: &String| -> usize {
+        let line =
+            text.lines().find_map(|line| line.strip_prefix("here      ")).expect("it counts its cells");
+        line.split(' ').next().and_then(|count| count.parse().ok()).expect("a number")
+    };
+    let sweep = Sweep::read(&shared.out_folder()).expect("a sweep");
+    assert!(texts.iter().map(ran).sum::<usize>() <= sweep.cells.len(), "{texts:?}");
+    assert!(!sweep.search_continues);
+    let status = Command::new(RUNNER).arg("status").arg(shared.out_folder()).output().expect("it starts");
+    assert!(output_text(&status).contains("\ndecide    "), "{}", output_text(&status));
+}
+
 #[test]
 fn a_sweep_decides_within_its_budget_and_refuses_what_it_cannot_do() {
     let place = SweepPlace::new();
@@ -93,7 +128,6 @@ fn a_sweep_decides_within_its_budget_and_refuses_what_it_cannot_do() {
     let (code, text) = run("--decide=verdicts --set decide.hours=1e-6");
     assert_eq!((code, cells()), (Some(0), 6), "{text}");
     for (words, message) in [
-        ("--decide --begin", "the command has to stay"),
         ("--decide --seeds 42,43", "starts with 2 seeds, and the plan has 2"),
         ("--decide --policies first-2,all", "compared with `none`"),
     ] {

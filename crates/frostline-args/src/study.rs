@@ -273,6 +273,8 @@ pub enum DecideFor {
     Recommendation,
     /// Whether each policy is better, worse or equivalent
     Verdicts,
+    /// The same of the first policy of each pair that `decide.pairs` names
+    Pairs,
 }
 
 impl From<DecideFor> for DecideQuestion {
@@ -280,6 +282,7 @@ impl From<DecideFor> for DecideQuestion {
         match what {
             DecideFor::Recommendation => Self::Recommendation,
             DecideFor::Verdicts => Self::Verdicts,
+            DecideFor::Pairs => Self::Pairs,
         }
     }
 }

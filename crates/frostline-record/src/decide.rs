@@ -3,12 +3,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cell::Cell;
+
 /// `[decide]` of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DecideSettings {
     /// What the sweep is to answer.
     pub question: DecideQuestion,
+    /// For the question `pairs`: two policies each, of which the first is compared with the second.
+    pub pairs: Vec<[String; 2]>,
     /// The most cells that it runs; 0 means no limit but the grid.
     pub cells: usize,
     /// The most hours of all cells together, one after the other; 0 means no limit. The cells of the first two seeds are run in any
@@ -27,6 +31,8 @@ pub enum DecideQuestion {
     Recommendation,
     /// Is each policy better, worse or equivalent, in each language?
     Verdicts,
+    /// Is the first of each of [`DecideSettings::pairs`] better, worse or equivalent?
+    Pairs,
 }
 
 impl DecideQuestion {
@@ -37,6 +43,7 @@ impl DecideQuestion {
             Self::Off => "off",
             Self::Recommendation => "recommendation",
             Self::Verdicts => "verdicts",
+            Self::Pairs => "pairs",
         }
     }
 }
@@ -55,3 +62,33 @@ impl DecideSettings {
 
 /// Seeds with which every policy starts.
 pub const FIRST_SEEDS: usize = 2;
+
+/// `rounds` of `sweep.json`: the state of a sweep that adds cells until its question is answered. It follows from the records of
+/// its cells, so that any process of the sweep can continue it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rounds {
+    /// The current round, from 1.
+    pub round: usize,
+    /// Decided comparisons of a policy with `none` or of a pair, each with its answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decided: Vec<String>,
+    /// Open comparisons. The cells of the current round are for these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<String>,
+    /// Comparisons that the planned seeds are unlikely to decide.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<String>,
+    /// Comparisons that do not matter for the question any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_needed: Vec<String>,
+    /// The policies that answer the question which to take: one for each combination of the further axes that has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recommended: Vec<String>,
+    /// Ids of cells whose policy lost more than the margin, or is not needed: the steps of these are not timed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untimed: Vec<String>,
+    /// Cells of the plan's grid that no round has reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub planned: Vec<Cell>,
+}

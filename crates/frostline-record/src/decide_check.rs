@@ -1,6 +1,6 @@
 //! Whether a sweep with a plan's grid can answer its question.
 
-use crate::{FIRST_SEEDS, Plan, PlanError, Policy};
+use crate::{DecideQuestion, FIRST_SEEDS, Plan, PlanError, Policy};
 
 impl Plan {
     /// Checks that a sweep with this grid can answer its question.
@@ -26,7 +26,23 @@ impl Plan {
                 seeds.len()
             ));
         }
-        if !has("none") || policies.len() < 2 {
+        let asks_for_pairs = self.decide.question == DecideQuestion::Pairs;
+        if asks_for_pairs == self.decide.pairs.is_empty() {
+            return fail(
+                "`decide.question = \"pairs\"` and `decide.pairs` belong together, as in \
+                 --decide=pairs --set 'decide.pairs=[[\"first-4\", \"alternating\"]]'"
+                    .into(),
+            );
+        }
+        for [first, second] in &self.decide.pairs {
+            if let Some(name) = [first, second].into_iter().find(|name| !has(name)) {
+                return fail(format!("decide.pairs names `{name}`, which is no policy of the plan"));
+            }
+            if first == second {
+                return fail(format!("decide.pairs compares `{first}` with itself"));
+            }
+        }
+        if !asks_for_pairs && (!has("none") || policies.len() < 2) {
             return fail("policies are compared with `none`, and the plan needs it and another one".into());
         }
         if has(Policy::GREEDY) {
@@ -59,6 +75,16 @@ mod tests {
     fn a_sweep_that_cannot_decide_is_refused() {
         check(&[]).expect("a plan");
         check(&["seed=[1]", "decide.question=off"]).expect("a plan");
+        let pairs = "decide.pairs=[[\"all\", \"first-1\"]]";
+        check(&["decide.question=pairs", pairs, "policy=[\"all\", \"first-1\"]"]).expect("a plan");
+        for (assignments, part) in [
+            (vec!["decide.question=pairs"], "belong together"),
+            (vec!["decide.question=pairs", pairs], "`first-1`, which is no policy of the plan"),
+            (vec!["decide.question=pairs", "decide.pairs=[[\"all\", \"all\"]]"], "`all` with itself"),
+        ] {
+            let error = check(&assignments).expect_err(part).to_string();
+            assert!(error.contains(part), "{error}");
+        }
         for (assignment, part) in [
             ("seed=[42, 43]", "starts with 2 seeds, and the plan has 2"),
             ("policy=[\"all\", \"first-1\"]", "compared with `none`"),

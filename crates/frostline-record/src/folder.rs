@@ -11,7 +11,9 @@ use frostline_files::{FileError, Writer, seal_json, unseal_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, CellScores, JobClaim, PairedTimes, Plan, RateSearch, Record, Reference, SCHEMA, Twin};
+use crate::{
+    Cell, CellScores, JobClaim, PairedTimes, Plan, RateSearch, Record, Reference, Rounds, SCHEMA, Twin,
+};
 
 /// The largest `sweep.json` or `record.json` that is read: a hundred thousand cells take a fifth of it.
 ///
@@ -99,7 +101,10 @@ pub struct Sweep {
     /// In a study over sets of blocks, the scores of blocks before training.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub block_scores: Vec<CellScores>,
-    /// Whether a command is there that adds cells for a search once all of these have results.
+    /// The state of a sweep that adds cells until its question is answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<Rounds>,
+    /// Whether cells are added once all of these have results, for a search or for a question that is not answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub search_continues: bool,
 }
@@ -115,7 +120,8 @@ impl Sweep {
             return Err(FolderError::NoSweep { path: folder.into() });
         }
         let sweep: Self = read_json(&path, "a sweep")?;
-        let fault = sweep.cells.iter().find_map(|cell| cell.check().err());
+        let planned = sweep.rounds.iter().flat_map(|rounds| &rounds.planned);
+        let fault = sweep.cells.iter().chain(planned).find_map(|cell| cell.check().err());
         match fault {
             None => Ok(sweep),
             Some(reason) => Err(FolderError::Malformed { path, what: "a sweep", reason }),
@@ -176,11 +182,14 @@ impl Sweep {
     /// Returns the groups of cells whose steps are timed in turns: of each language and encoder, and of each
     /// other setting that a step's time depends on, the cells of the first seed, one per policy. Cells whose
     /// trainable parameters change during the run are excluded, since no single step is typical. Cells that are
-    /// not `done` are excluded too.
+    /// not `done` are excluded too, and cells whose policy a sweep that decides has dropped.
     #[must_use]
     pub fn timed_groups(&self, done: impl Fn(&Cell) -> bool) -> Vec<Vec<Cell>> {
         let mut groups: Vec<(String, Vec<Cell>)> = Vec::new();
-        let timed = || self.cells.iter().filter(|cell| cell.settings.has_even_steps() && done(cell));
+        let is_dropped =
+            |cell: &Cell| self.rounds.as_ref().is_some_and(|rounds| rounds.untimed.contains(&cell.id));
+        let is_timed = |cell: &&Cell| cell.settings.has_even_steps() && !is_dropped(cell) && done(cell);
+        let timed = || self.cells.iter().filter(is_timed);
         // A policy may have its own rank, but if one policy has several ranks, each has its own group.
         let mut kinds: BTreeMap<(String, &str), String> = BTreeMap::new();
         let several = timed().any(|Cell { settings, .. }| {
@@ -314,14 +323,14 @@ mod tests {
     use super::*;
     use crate::Inputs;
 
-    fn cell_groups(grid: &str) -> Vec<Vec<(String, usize)>> {
+    fn test_sweep(grid: &str) -> Sweep {
         let text = format!(
             "schema = 4\nname = 'x'\n[treebanks]\nen = 'EN'\n[grid]\npolicy = ['none', 'first-2', 'none+lora']\n{grid}"
         );
         let plan = Plan::parse(&text, "x.toml").expect("a plan");
         let cells = plan.expand().expect("a grid").into_iter();
         let cells = cells.map(|settings| Cell::new(settings, Inputs::new(), "flex", "c0de")).collect();
-        let sweep = Sweep {
+        Sweep {
             schema: SCHEMA,
             cells,
             plan,
@@ -330,8 +339,12 @@ mod tests {
             reference: None,
             rates: None,
             block_scores: Vec::new(),
+            rounds: None,
             search_continues: false,
-        };
+        }
+    }
+
+    fn cell_groups(sweep: &Sweep) -> Vec<Vec<(String, usize)>> {
         let shown = |cell: &Cell| (cell.settings.policy.to_string(), cell.settings.lora.rank);
         sweep.timed_groups(|_| true).iter().map(|group| group.iter().map(shown).collect()).collect()
     }
@@ -340,7 +353,18 @@ mod tests {
     fn a_rank_of_its_own_leaves_a_policy_among_those_that_are_timed_together() {
         let group =
             |none, lora| vec![("none".into(), none), ("first-2".into(), none), ("none+lora".into(), lora)];
-        assert_eq!(cell_groups("[policies.'none+lora']\nlora.rank = 16"), [group(8, 16)]);
-        assert_eq!(cell_groups("'lora.rank' = [4, 16]"), [group(4, 4), group(16, 16)]);
+        let own_rank = test_sweep("[policies.'none+lora']\nlora.rank = 16");
+        assert_eq!(cell_groups(&own_rank), [group(8, 16)]);
+        let ranks = test_sweep("'lora.rank' = [4, 16]");
+        assert_eq!(cell_groups(&ranks), [group(4, 4), group(16, 16)]);
+    }
+
+    #[test]
+    fn a_policy_that_a_sweep_has_dropped_is_not_timed() {
+        let mut sweep = test_sweep("");
+        let dropped = sweep.cells.iter().filter(|cell| cell.settings.policy == "first-2");
+        let untimed = dropped.map(|cell| cell.id.clone()).collect();
+        sweep.rounds = Some(Rounds { round: 2, untimed, ..Rounds::default() });
+        assert_eq!(cell_groups(&sweep), [[("none".to_string(), 8), ("none+lora".to_string(), 8)]]);
     }
 }

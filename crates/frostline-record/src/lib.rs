@@ -52,7 +52,7 @@ pub use cell_files::prediction_file;
 pub use claim::{
     Along, Claim, ClaimTest, Compared, Comparisons, Converged, Drift, End, Measure, MoreOf, Needs,
 };
-pub use decide::{DecideQuestion, DecideSettings, FIRST_SEEDS};
+pub use decide::{DecideQuestion, DecideSettings, FIRST_SEEDS, Rounds};
 pub use error::PlanError;
 pub use event::{Event, Loaded, PrefixEvent, Sample, StageParameters, StepEvent};
 pub use facts::{CellFacts, EncoderFacts, Forecast, Forms, InParts, Overlap, Spelled, SplitFacts, TaskFacts};

@@ -201,6 +201,9 @@ impl Sweep {
     pub fn published(mut self) -> Self {
         let places = self.places();
         self.cells.iter_mut().for_each(Cell::forget_places);
+        if let Some(rounds) = &mut self.rounds {
+            rounds.planned.clear();
+        }
         self.plan.track = TrackSettings::default();
         self.overrides.retain(|assigned| !assigned.starts_with("track."));
         places.hidden_in(self)
@@ -423,6 +426,7 @@ mod tests {
             reference,
             rates,
             block_scores: Vec::new(),
+            rounds: None,
             search_continues: false,
         };
         let published = sweep.published();

@@ -66,6 +66,7 @@ fn study(table: &str) -> Result<(Sweep, Vec<Record>), Error> {
             reference: None,
             rates: None,
             block_scores: Vec::new(),
+            rounds: None,
             search_continues: false,
         },
         records,

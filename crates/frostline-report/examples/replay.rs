@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use frostline_record::{Cell, DecideQuestion, DecideSettings, Record, StoredFile, Sweep};
-use frostline_report::{GrowingGrid, Growth};
+use frostline_report::{Growth, insert_cells, next_round, split_first_round};
 use frostline_score::Verdict;
 use frostline_score::question::Question;
 
@@ -81,18 +81,24 @@ fn replay(folder: &Path, question: Question, asked: DecideQuestion) -> Result<()
 impl Finished {
     /// Grows the grid with its seeds in an order; returns the cells that it ran and what it found.
     fn grow(&mut self, order: &[u64]) -> Result<(usize, Growth), Failure> {
-        let mut grid = GrowingGrid::new(order.to_vec(), 0);
+        let mut all = self.sweep.cells.clone();
+        all.sort_by_key(|cell| order.iter().position(|seed| *seed == cell.settings.seed));
+        let (mut cells, mut planned) = split_first_round(all);
         loop {
-            let cells: Vec<Cell> = self.sweep.cells.iter().filter(|cell| grid.has(cell)).cloned().collect();
-            let count = cells.len();
-            let growth = self.judge(cells);
-            if grid.add_round(&growth, count, None) == 0 {
-                return Ok((count, growth));
+            let growth = self.judge(&cells);
+            let added = next_round(&growth, &cells, &planned, usize::MAX);
+            if added.is_empty() {
+                return Ok((cells.len(), growth));
             }
+            let (new, left) = planned.into_iter().partition(|cell| added.contains(&cell.id));
+            insert_cells(&mut cells, new);
+            planned = left;
         }
     }
 
-    fn judge(&mut self, cells: Vec<Cell>) -> Growth {
+    fn judge(&mut self, cells: &[Cell]) -> Growth {
+        let is_run = |cell: &&Cell| cells.iter().any(|other| other.id == cell.id);
+        let cells: Vec<Cell> = self.sweep.cells.iter().filter(is_run).cloned().collect();
         let ids: Vec<String> = cells.iter().map(|cell| cell.id.clone()).collect();
         if let Some(known) = self.known.get(&ids) {
             return known.clone();

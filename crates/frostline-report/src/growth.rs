@@ -8,33 +8,36 @@ use frostline_score::{Judged, Verdict};
 use crate::report::Predictions;
 use crate::study::advice::SPLIT;
 use crate::study::cells::BASELINE;
+use crate::study::pair_verdicts::PairVerdict;
 use crate::study::{Group, Stored, Study, distinct};
 
 /// The state of a sweep that grows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Growth {
-    /// Comparisons of a policy with `none` in a language that need more seeds, the cheapest policy first.
+    /// Comparisons in a language that need more seeds: of a policy with `none`, the cheapest first, or of a pair.
     pub open: Vec<OpenComparison>,
-    /// Comparisons that answer their part of the question.
-    pub decided: usize,
+    /// Comparisons that answer their part of the question, each with its answer.
+    pub decided: Vec<String>,
     /// Comparisons that the planned seeds are unlikely to decide.
     pub set_aside: Vec<String>,
     /// Comparisons that do not matter for the question any more.
-    pub irrelevant: usize,
+    pub not_needed: Vec<String>,
     /// The policies that the question's answer recommends: one for each combination of the further axes that has one.
     pub recommended: Vec<String>,
     /// The verdict on each comparison.
     pub verdicts: Vec<(String, Verdict)>,
+    /// Ids of the cells of policies that lose more than the margin, or are not needed.
+    pub dropped: Vec<String>,
 }
 
-/// A comparison that needs more seeds: a cell's settings and those of the cell with `none`, of any seed.
+/// A comparison that needs more seeds: the settings of the two cells, of any seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenComparison {
-    /// The language and the policy, for messages.
+    /// The language and the policy or pair, for messages.
     pub title: String,
     /// The settings of a cell of the policy.
     pub policy: Settings,
-    /// The settings of a cell with `none`.
+    /// The settings of a cell with `none`, or with the second policy of a pair.
     pub baseline: Settings,
 }
 
@@ -48,6 +51,7 @@ impl Growth {
                 Self::for_question(sweep, records, predictions, Question::Recommendation)
             }
             DecideQuestion::Verdicts => Self::for_question(sweep, records, predictions, Question::Verdicts),
+            DecideQuestion::Pairs => Self::for_pairs(sweep, records, predictions),
         }
     }
 
@@ -59,12 +63,27 @@ impl Growth {
         predictions: &mut Predictions<'_>,
         question: Question,
     ) -> Self {
-        let study = Study::new(sweep, records);
-        let stored = Stored::read(&study.cells, Box::new(predictions));
-        let study = study.with(&stored);
+        let study = read_study(sweep, records, predictions);
         let mut growth = Self::default();
         for extras in study.extras() {
             growth.assess(&study, extras, question);
+        }
+        growth
+    }
+
+    /// The same for the pairs that the plan names.
+    fn for_pairs(sweep: &Sweep, records: &[Record], predictions: &mut Predictions<'_>) -> Self {
+        let study = read_study(sweep, records, predictions);
+        let mut growth = Self::default();
+        for pair in &study.pairs {
+            let Some(judged) = pair.compared.judged() else { continue };
+            let title = pair_title(pair);
+            growth.verdicts.push((title.clone(), judged.verdict));
+            match assess(Question::Verdicts, &[vec![judged]], study.margin() / 100.0)[0][0] {
+                Knowledge::Open => growth.open.extend(open_pair(&study, pair, title)),
+                Knowledge::SetAside => growth.set_aside.push(title),
+                _ => growth.decided.push(format!("{title} ({})", judged.verdict.name())),
+            }
         }
         growth
     }
@@ -97,15 +116,23 @@ impl Growth {
             candidates.iter().map(|(_, rows)| rows.iter().map(|(_, judged)| *judged).collect()).collect();
         let margin = study.margin() / 100.0;
         let known = assess(question, &judged, margin);
-        for ((group, judged), known) in
-            candidates.iter().flat_map(|(_, rows)| rows).zip(known.iter().flatten())
-        {
-            self.verdicts.push((title(group), judged.verdict));
-            match known {
-                Knowledge::Decided => self.decided += 1,
-                Knowledge::Irrelevant => self.irrelevant += 1,
-                Knowledge::SetAside => self.set_aside.push(title(group)),
-                Knowledge::Open => self.open.extend(open_comparison(study, group)),
+        for ((_, rows), known) in candidates.iter().zip(&known) {
+            let loses = rows.iter().any(|(_, judged)| judged.loses_more_than(margin));
+            let is_dropped = loses || known.iter().all(|known| *known == Knowledge::Irrelevant);
+            for ((group, judged), known) in rows.iter().zip(known) {
+                let title = title(group);
+                self.verdicts.push((title.clone(), judged.verdict));
+                match known {
+                    Knowledge::Decided => {
+                        self.decided.push(format!("{title} ({})", answer(question, judged, margin)));
+                    }
+                    Knowledge::Irrelevant => self.not_needed.push(title),
+                    Knowledge::SetAside => self.set_aside.push(title),
+                    Knowledge::Open => self.open.extend(open_comparison(study, group)),
+                }
+                if is_dropped {
+                    self.dropped.extend(study.members(group).map(|view| view.cell.id.clone()));
+                }
             }
         }
         let is_good = |rows: &Vec<&Judged>| rows.iter().all(|row| row.loses_at_most(margin));
@@ -115,6 +142,38 @@ impl Growth {
             self.recommended.extend(candidates[at].1.first().map(|(group, _)| group.policy.clone()));
         }
     }
+}
+
+/// The answer that a decided comparison gives to its question.
+fn answer(question: Question, judged: &Judged, margin: f64) -> &'static str {
+    match question {
+        Question::Verdicts => judged.verdict.name(),
+        Question::Recommendation if judged.loses_more_than(margin) => "beyond the margin",
+        Question::Recommendation => "within the margin",
+    }
+}
+
+fn read_study(sweep: &Sweep, records: &[Record], predictions: &mut Predictions<'_>) -> Study {
+    let study = Study::new(sweep, records);
+    let stored = Stored::read(&study.cells, Box::new(predictions));
+    study.with(&stored)
+}
+
+fn pair_title(pair: &PairVerdict) -> String {
+    let [first, second] = &pair.policies;
+    let parts = [pair.lang.as_str(), first, "and", second];
+    parts.into_iter().chain(pair.extras.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+}
+
+fn open_pair(study: &Study, pair: &PairVerdict, title: String) -> Option<OpenComparison> {
+    let settings = |name: &String| {
+        let is_here =
+            |group: &&Group| group.lang == pair.lang && group.extras == pair.extras && group.has_name(name);
+        let group = study.groups.iter().find(is_here)?;
+        Some(study.members(group).next()?.cell.settings.clone())
+    };
+    let [policy, baseline] = &pair.policies;
+    Some(OpenComparison { title, policy: settings(policy)?, baseline: settings(baseline)? })
 }
 
 fn title(group: &Group) -> String {
@@ -128,61 +187,45 @@ fn open_comparison(study: &Study, group: &Group) -> Option<OpenComparison> {
     Some(OpenComparison { title: title(group), policy: settings(group)?, baseline })
 }
 
-/// The cells that a sweep which grows has come to: two seeds of each policy, and one more for each round in which a comparison was
-/// open.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GrowingGrid {
-    seeds: Vec<u64>,
-    most_cells: usize,
-    /// Settings without their seed that have more seeds than at the start, and how many.
-    grown: Vec<(Settings, usize)>,
+/// Splits the cells of a whole grid into the cells with which a sweep that grows begins, and the planned rest. The first two seeds
+/// are those that the grid lists first.
+#[must_use]
+pub fn split_first_round(cells: Vec<Cell>) -> (Vec<Cell>, Vec<Cell>) {
+    let seeds = distinct(cells.iter().map(|cell| cell.settings.seed));
+    let first: Vec<u64> = seeds.into_iter().take(FIRST_SEEDS).collect();
+    cells.into_iter().partition(|cell| first.contains(&cell.settings.seed))
 }
 
-impl GrowingGrid {
-    /// The start of a grid with these seeds, of which at most `most_cells` cells are run; 0 means no limit.
-    #[must_use]
-    pub const fn new(seeds: Vec<u64>, most_cells: usize) -> Self {
-        Self { seeds, most_cells, grown: Vec::new() }
+/// Returns the ids of the cells that the next round adds to `cells`: one more seed for each open comparison, while at most
+/// `most_new` cells are added. They come from `planned`, in its order of seeds.
+#[must_use]
+pub fn next_round(growth: &Growth, cells: &[Cell], planned: &[Cell], most_new: usize) -> Vec<String> {
+    let keyed = |cell: &Cell| (without_seed(&cell.settings), cell.id.clone());
+    let mut present: Vec<Settings> = cells.iter().map(|cell| without_seed(&cell.settings)).collect();
+    let mut left: Vec<(Settings, String)> = planned.iter().map(keyed).collect();
+    let mut added = Vec::new();
+    for open in &growth.open {
+        let [policy, baseline] = [&open.policy, &open.baseline].map(without_seed);
+        let seeds = |key: &Settings| present.iter().filter(|other| *other == key).count();
+        // A comparison is paired: the next seed counts once both have it.
+        let paired = seeds(&policy).min(seeds(&baseline));
+        let wanted: Vec<Settings> =
+            [policy, baseline].into_iter().filter(|key| seeds(key) == paired).collect();
+        let next: Option<Vec<usize>> =
+            wanted.iter().map(|key| left.iter().position(|(other, _)| other == key)).collect();
+        let Some(mut next) = next.filter(|next| added.len() + next.len() <= most_new) else { continue };
+        present.extend(wanted);
+        next.sort_unstable();
+        added.extend(next.into_iter().rev().map(|at| left.remove(at).1));
     }
+    added
+}
 
-    /// Returns whether a cell has been reached.
-    #[must_use]
-    pub fn has(&self, cell: &Cell) -> bool {
-        let place = self.seeds.iter().position(|seed| *seed == cell.settings.seed);
-        place.is_some_and(|place| place < self.seeds_of(&cell.settings))
-    }
-
-    /// How many seeds cells with these settings have.
-    fn seeds_of(&self, settings: &Settings) -> usize {
-        let key = without_seed(settings);
-        self.grown.iter().find(|(grown, _)| *grown == key).map_or(FIRST_SEEDS, |(_, seeds)| *seeds)
-    }
-
-    /// Adds a seed to every open comparison of a grid that has so many cells now, and returns how many cells that adds: at most
-    /// `most_new`, if there is such a limit.
-    pub fn add_round(&mut self, growth: &Growth, cells: usize, most_new: Option<usize>) -> usize {
-        let mut added = 0;
-        for open in &growth.open {
-            let next = self.seeds_of(&open.policy) + 1;
-            let baseline = (self.seeds_of(&open.baseline) < next).then_some(&open.baseline);
-            let new = 1 + usize::from(baseline.is_some());
-            let is_affordable = (self.most_cells == 0 || cells + added + new <= self.most_cells)
-                && most_new.is_none_or(|most| added + new <= most);
-            if next > self.seeds.len() || !is_affordable {
-                continue;
-            }
-            [&open.policy].into_iter().chain(baseline).for_each(|settings| self.grow(settings));
-            added += new;
-        }
-        added
-    }
-
-    fn grow(&mut self, settings: &Settings) {
-        let (key, seeds) = (without_seed(settings), self.seeds_of(settings) + 1);
-        match self.grown.iter_mut().find(|(grown, _)| *grown == key) {
-            Some((_, known)) => *known = seeds,
-            None => self.grown.push((key, seeds)),
-        }
+/// Adds cells to a sweep's list, each behind the last one of its seed.
+pub fn insert_cells(cells: &mut Vec<Cell>, new: Vec<Cell>) {
+    for cell in new {
+        let last = cells.iter().rposition(|other| other.settings.seed == cell.settings.seed);
+        cells.insert(last.map_or(cells.len(), |last| last + 1), cell);
     }
 }
 

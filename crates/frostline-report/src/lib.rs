@@ -36,7 +36,7 @@ pub use crate::block_scores::{aligned, block_score_figure, block_score_table};
 pub use crate::expected_loss::{
     ADVISED, CONFIDENCE, ExpectedLoss, LeftOut, LossRecords, PolicyLoss, policy_losses,
 };
-pub use crate::growth::{GrowingGrid, Growth, OpenComparison};
+pub use crate::growth::{Growth, OpenComparison, insert_cells, next_round, split_first_round};
 pub use crate::merged::{Merged, MergedPredictions};
 pub use crate::render::escape::visible;
 pub use crate::report::{Predictions, Report, ReportError, ReportFile};

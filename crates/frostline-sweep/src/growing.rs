@@ -1,110 +1,138 @@
 //! A sweep that grows until its question is answered: every policy starts with two seeds, and each round adds a seed to the
-//! comparisons that are open. Which ones follows from the records alone, so a resumed sweep decides the same.
+//! comparisons that are open. Which ones follows from the records in the folder alone, so that any process of the sweep adds the
+//! next round, and a resumed sweep decides the same.
 
 use std::path::Path;
 
-use frostline_record::{Cell, DecideQuestion, DecideSettings, Grid, Plan, Record, Sweep};
-use frostline_report::{GrowingGrid, Growth};
+use frostline_record::{Cell, DecideQuestion, Plan, Record, Rounds, Sweep};
+use frostline_report::{Growth, insert_cells, next_round, split_first_round};
 
+use crate::claims::Claims;
 use crate::fault::{Blame as _, CommandResult};
+use crate::folder::stored_outcome;
+use crate::notices::Notice;
 use crate::report::read_prediction;
+use crate::snapshot::Decision;
 use crate::units::count_noun;
 
-/// The rounds of a sweep that grows.
-#[derive(Debug)]
-pub(crate) struct GrowthRounds {
-    grid: GrowingGrid,
-    /// Whether the question is which policy to choose.
-    asks_for_one: bool,
-    /// The most hours of all cells; 0 means no limit.
-    most_hours: f64,
-    round: usize,
-    ended: bool,
+/// What follows the round that a folder's cells belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextRound {
+    /// Some of its cells have no record yet.
+    NotYet,
+    /// Cells were added.
+    Added,
+    /// No further cell is needed, or the budget is spent.
+    Ended,
 }
 
-impl GrowthRounds {
-    /// The start of a plan's grid, if the plan asks a question.
-    pub(crate) fn new(plan: &Plan, grid: &Grid) -> Option<Self> {
-        if !plan.decide.is_on() {
-            return None;
-        }
-        let mut seeds = Vec::new();
-        for seed in grid.iter().map(|settings| settings.seed) {
-            if !seeds.contains(&seed) {
-                seeds.push(seed);
-            }
-        }
-        let DecideSettings { question, cells, hours } = plan.decide;
-        let asks_for_one = question == DecideQuestion::Recommendation;
-        Some(Self {
-            grid: GrowingGrid::new(seeds, cells),
-            asks_for_one,
-            most_hours: hours,
-            round: 1,
-            ended: false,
-        })
-    }
+/// Splits the cells of a plan that asks a question into those of the first round and the planned rest.
+pub(crate) fn first_round(cells: Vec<Cell>) -> (Vec<Cell>, Rounds) {
+    let (first, planned) = split_first_round(cells);
+    (first, Rounds { round: 1, planned, ..Rounds::default() })
+}
 
-    /// Keeps the cells that are run by now.
-    pub(crate) fn keep_due(&self, cells: &mut Vec<Cell>) {
-        cells.retain(|cell| self.grid.has(cell));
+/// Judges the records of a folder if its round is complete, and adds the next round's cells to its `sweep.json`.
+pub(crate) fn add_round(folder: &Path, claims: &Claims) -> CommandResult<NextRound> {
+    let _writing = claims.hold_folder(folder)?;
+    let mut sweep = Sweep::read(folder).blame_environment()?;
+    let Some(rounds) = sweep.rounds.take().filter(|_| sweep.search_continues) else {
+        return Ok(NextRound::Ended);
+    };
+    // A cell whose record cannot be read is run again.
+    let is_recorded = |cell: &Cell| matches!(stored_outcome(folder, cell), Ok(Some(_)));
+    if !sweep.cells.iter().all(is_recorded) {
+        return Ok(NextRound::NotYet);
     }
-
-    /// Whether a round can follow the current one.
-    pub(crate) fn has_next_round(&self) -> bool {
-        !self.ended
+    let records = sweep.records(folder).blame_environment()?;
+    let mut read = |cell: &Cell, file: &_| read_prediction(folder, cell, file);
+    let growth = Growth::of_sweep(&sweep, &records, &mut read);
+    let most_new = most_new_cells(&sweep.plan, sweep.cells.len(), &records);
+    let added = next_round(&growth, &sweep.cells, &rounds.planned, most_new);
+    let judged = rounds.round;
+    let next = judged_rounds(rounds, &growth, !added.is_empty());
+    say!("decide    round {judged}, {}: {}", count_noun(sweep.cells.len(), "cell"), describe_rounds(&next));
+    sweep.search_continues = !added.is_empty();
+    match sweep.search_continues {
+        true => {
+            say!("          {} more in round {}", count_noun(added.len(), "cell"), next.round);
+            let (new, planned) = next.planned.into_iter().partition(|cell| added.contains(&cell.id));
+            insert_cells(&mut sweep.cells, new);
+            sweep.rounds = Some(Rounds { planned, ..next });
+        }
+        false => {
+            describe_end(&next, &sweep.plan).iter().for_each(|line| say!("          {line}"));
+            sweep.rounds = Some(next);
+        }
     }
+    sweep.write(folder).blame_environment()?;
+    Decision::of_sweep(&sweep).map(Notice::Decision).iter().for_each(Notice::print_if_asked);
+    Ok(if sweep.search_continues { NextRound::Added } else { NextRound::Ended })
+}
 
-    /// Judges the records of a folder, and adds a seed to every open comparison. Returns whether there is another round.
-    pub(crate) fn next_round(&mut self, folder: &Path) -> CommandResult<bool> {
-        let sweep = Sweep::read(folder).blame_environment()?;
-        let records = sweep.records(folder).blame_environment()?;
-        let mut read = |cell: &Cell, file: &_| read_prediction(folder, cell, file);
-        let growth = Growth::of_sweep(&sweep, &records, &mut read);
-        let cells = sweep.cells.len();
-        let affordable = (self.most_hours > 0.0).then(|| affordable_cells(&records, self.most_hours));
-        let added = self.grid.add_round(&growth, cells, affordable);
-        self.announce_round(&growth, cells, added);
-        self.ended = added == 0;
-        self.round += 1;
-        Ok(!self.ended)
+/// The rounds with what was found; the number counts a further one if there is one.
+fn judged_rounds(before: Rounds, growth: &Growth, continues: bool) -> Rounds {
+    let Growth { open, decided, set_aside, not_needed, recommended, dropped, .. } = growth.clone();
+    Rounds {
+        round: before.round + usize::from(continues),
+        decided,
+        open: open.into_iter().map(|open| open.title).collect(),
+        set_aside,
+        not_needed,
+        recommended,
+        untimed: dropped,
+        planned: before.planned,
     }
+}
 
-    fn announce_round(&self, growth: &Growth, cells: usize, added: usize) {
-        let Growth { open, decided, set_aside, irrelevant, recommended, .. } = growth;
-        let titles: Vec<&str> = open.iter().map(|open| open.title.as_str()).collect();
-        let mut parts = vec![format!("{} decided", count_noun(*decided, "comparison"))];
-        let mut note = |count: usize, words: String| {
-            if count > 0 {
-                parts.push(words);
-            }
-        };
-        note(open.len(), format!("{} open ({})", open.len(), titles.join(", ")));
-        note(set_aside.len(), format!("{} set aside ({})", set_aside.len(), set_aside.join(", ")));
-        note(*irrelevant, format!("{irrelevant} not needed"));
-        say!("decide    round {}, {}: {}", self.round, count_noun(cells, "cell"), parts.join(", "));
-        if added > 0 {
-            say!("          {} more in round {}", count_noun(added, "cell"), self.round + 1);
-            return;
-        }
-        if !open.is_empty() {
-            say!(
-                "          no more cells are planned: all seeds of the plan are used, or decide.cells or decide.hours is reached"
-            );
-        }
-        if !set_aside.is_empty() {
-            say!(
-                "          the planned seeds are unlikely to decide what is set aside; the report names what would"
-            );
-        }
-        match recommended.as_slice() {
-            _ if !self.asks_for_one => {}
-            [] => say!("          no policy is shown to lose at most the margin"),
-            policies => say!(
-                "          the cheapest that is shown to lose at most the margin: {}",
-                policies.join(", ")
-            ),
-        }
+/// Returns a line on what the records have decided.
+pub(crate) fn describe_rounds(rounds: &Rounds) -> String {
+    let Rounds { decided, open, set_aside, not_needed, .. } = rounds;
+    let mut parts = vec![format!("{} decided", count_noun(decided.len(), "comparison"))];
+    let named = [(open, "open"), (set_aside, "set aside")];
+    let named = named.into_iter().filter(|(titles, _)| !titles.is_empty());
+    parts.extend(named.map(|(titles, what)| format!("{} {what} ({})", titles.len(), titles.join(", "))));
+    if !not_needed.is_empty() {
+        parts.push(format!("{} not needed", not_needed.len()));
+    }
+    parts.join(", ")
+}
+
+/// Returns lines on the answer of a sweep that has ended, and on what it could not decide.
+pub(crate) fn describe_end(rounds: &Rounds, plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !rounds.open.is_empty() {
+        lines.push(
+            "no more cells are planned: all seeds of the plan are used, or decide.cells or decide.hours is reached"
+                .into(),
+        );
+    }
+    if !rounds.set_aside.is_empty() {
+        lines.push(
+            "the planned seeds are unlikely to decide what is set aside; the report names what would".into(),
+        );
+    }
+    let margin = plan.verdict.margin.points();
+    match rounds.recommended.as_slice() {
+        _ if plan.decide.question != DecideQuestion::Recommendation => {}
+        [] => lines.push(format!("no policy is shown to lose at most {margin} points")),
+        policies => lines.push(format!(
+            "the cheapest policy that is shown to lose at most {margin} points: {}",
+            policies.join(", ")
+        )),
+    }
+    lines
+}
+
+/// The most cells that the plan's budget leaves for the next round.
+fn most_new_cells(plan: &Plan, cells: usize, records: &[Record]) -> usize {
+    let by_count = match plan.decide.cells {
+        0 => usize::MAX,
+        most => most.saturating_sub(cells),
+    };
+    match plan.decide.hours {
+        hours if hours > 0.0 => by_count.min(affordable_cells(records, hours)),
+        _ => by_count,
     }
 }
 

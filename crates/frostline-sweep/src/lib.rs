@@ -85,7 +85,7 @@ pub use request::{
 };
 pub use slurm::options::SlurmOptions;
 pub use slurm::{JobId, Submitted, cancel_cluster_jobs, read_submissions};
-pub use snapshot::{CellCounts, CellSnapshot, CellState, Snapshot, WatchedSweep};
+pub use snapshot::{CellCounts, CellSnapshot, CellState, Decision, Snapshot, WatchedSweep};
 pub use status::print_status;
 pub use sweep::sweep;
 pub use unsent::send_tracked;

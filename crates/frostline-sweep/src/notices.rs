@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::executor::Observer;
 use crate::output::{self, OutputKind};
-use crate::snapshot::CellState;
+use crate::snapshot::{CellState, Decision};
 
 /// Something that happened. Cells are named by their id, and by the title that people read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -106,6 +106,8 @@ pub enum Notice {
         #[serde(flatten)]
         cell: CellName,
     },
+    /// A round of a sweep that grows until its question is answered has been judged.
+    Decision(Decision),
     /// A person has stopped the command, or a signal has.
     Interrupted,
     /// The command ends with the sweep.

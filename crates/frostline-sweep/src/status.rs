@@ -42,7 +42,9 @@ impl Snapshot {
         };
         let (folder, mut cells) = (place::shown_path(folder), count_noun(counts.cells, "cell"));
         if self.search_continues {
-            cells += " so far (a search adds more)";
+            let what =
+                if self.decision.is_some() { "the next round may add more" } else { "a search adds more" };
+            cells += &format!(" so far ({what})");
         }
         writeln!(
             out,
@@ -51,6 +53,10 @@ impl Snapshot {
             counts.done,
             counts.failed
         )?;
+        let decided = self.decision.iter().flat_map(|decision| &decision.lines);
+        for (at, line) in decided.enumerate() {
+            writeln!(out, "{:<10}{}", if at == 0 { "decide" } else { "" }, visible(line))?;
+        }
         for cell in &self.cells {
             if let CellState::Running { by, seen_s, loaded, progress } = &cell.state {
                 let seen =

@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use frostline_record::{
     Cell, CellScores, Checkpoints, DecideSettings, FindLr, Grid, Init, Plan, Policy, PrefixCache, RateSearch,
-    Record, Reference, SCHEMA, Settings, Sweep, Switch, TimingSettings, TrackSettings, Twin, VerdictRule,
-    sha256,
+    Record, Reference, Rounds, SCHEMA, Settings, Sweep, Switch, TimingSettings, TrackSettings, Twin,
+    VerdictRule, sha256,
 };
 
 use crate::backend::Backend;
 use crate::block_orders::OrderTable;
 use crate::block_sets::{self, SetSearch};
 use crate::fault::{Blame as _, CommandResult};
-use crate::growing::GrowthRounds;
 use crate::place::Place;
 use crate::plans;
 use crate::request::{SettingChanges, SweepRequest};
@@ -45,8 +44,8 @@ pub(crate) struct Study {
     pub block_scores: Vec<CellScores>,
     /// The greedy search over sets of blocks, if the grid has one.
     pub search: Option<SetSearch>,
-    /// The cells that a sweep which grows until it knows has come to.
-    pub growing: Option<GrowthRounds>,
+    /// In a sweep that grows until its question is answered, what its rounds have decided and what they have not reached.
+    pub rounds: Option<Rounds>,
     /// The learning rates that a search has tried and found.
     pub rates: Option<RateSearch>,
     /// The published figures that the plan names.
@@ -93,7 +92,7 @@ impl Study {
             covers_sets: false,
             block_scores: Vec::new(),
             search: None,
-            growing: None,
+            rounds: None,
             rates: None,
             reference,
         })
@@ -108,17 +107,13 @@ impl Study {
         Ok(())
     }
 
-    /// Continues a greedy search, or a sweep that grows, with the results of its cells. Returns whether there is another
-    /// round, whose settings were added.
-    pub(crate) fn next_round(
+    /// Continues a greedy search with the results of its cells. Returns whether there is another round, whose settings were
+    /// added.
+    pub(crate) fn next_search_round(
         &mut self,
-        folder: &Path,
         cells: &[Cell],
         record: impl Fn(&Cell) -> Option<Record>,
     ) -> CommandResult<bool> {
-        if let Some(growing) = &mut self.growing {
-            return growing.next_round(folder);
-        }
         let Some(search) = &mut self.search else { return Ok(false) };
         // A cell has the results of every name of its policy.
         let mut named: Vec<(&Policy, &Cell)> = Vec::new();
@@ -176,18 +171,17 @@ impl Study {
 
     /// Whether a round of a search follows the current one.
     pub(crate) fn search_continues(&self) -> bool {
-        self.is_searching()
-            || self.search.as_ref().is_some_and(SetSearch::has_next_round)
-            || self.growing.as_ref().is_some_and(GrowthRounds::has_next_round)
+        self.is_searching() || self.search.as_ref().is_some_and(SetSearch::has_next_round)
     }
 
-    /// Returns the contents of `sweep.json`. With `stays`, this command stays to make further rounds of a search.
+    /// Returns the contents of `sweep.json`. With `stays`, this command stays to make further rounds of a search; the rounds of
+    /// a sweep that grows are added by any process.
     pub(crate) fn sweep_file(&self, cells: Vec<Cell>, stays: bool) -> Sweep {
         let (plan, overrides, reference) =
             (self.plan.clone(), self.overrides.clone(), self.reference.clone());
-        let search_continues = stays && self.search_continues();
-        let (twins, rates, block_scores) =
-            (self.twins.clone(), self.rates.clone(), self.block_scores.clone());
+        let search_continues = (stays && self.search_continues()) || self.rounds.is_some();
+        let (twins, rates, rounds) = (self.twins.clone(), self.rates.clone(), self.rounds.clone());
+        let block_scores = self.block_scores.clone();
         Sweep {
             schema: SCHEMA,
             plan,
@@ -197,6 +191,7 @@ impl Study {
             reference,
             rates,
             block_scores,
+            rounds,
             search_continues,
         }
     }

@@ -4,8 +4,7 @@
 
 use std::path::Path;
 
-use anyhow::anyhow;
-use frostline_record::Cell;
+use frostline_record::{Cell, Sweep};
 use tracing::info_span;
 
 use crate::backend::Backend;
@@ -15,7 +14,7 @@ use crate::executor::{Executor as _, Observer};
 use crate::fault::{Blame as _, CommandResult};
 use crate::folder::{self, SweepFolder};
 use crate::forecast::Costs;
-use crate::growing::GrowthRounds;
+use crate::growing::{self, NextRound};
 use crate::inputs::StudyInputs;
 use crate::jobs::{Jobs, Queue};
 use crate::outcome::Outcome;
@@ -86,7 +85,6 @@ fn run_study(
         let cells = sources.make_cells(&study, &program);
         return advise::print_advice(&study, &cells, &program, request);
     }
-    check_that_it_stays(&study, request)?;
     folder::check_writable(&out)?;
     let program = program()?;
     plan_listing::print_inputs(&study, &sources, &program);
@@ -111,7 +109,7 @@ fn run_study(
         let is_compared = cells.is_none();
         let mut cells = cells.unwrap_or_else(|| sources.make_cells(&study, &program));
         if is_compared && !verifies {
-            due_cells(&mut study, &mut cells);
+            cells = reached_cells(&mut study, cells, &out)?;
         }
         let warnings = info_span!("check", cells = cells.len()).in_scope(|| program.check_cells(&cells))?;
         data_report::print_warnings(&warnings, &mut warned);
@@ -144,11 +142,7 @@ fn run_study(
         };
         let complete = !verifies && !outcome.interrupted;
         let ran_all = complete && outcome.not_started == 0;
-        let mut goes_on = || match study.is_searching() {
-            true => Ok(!failed_for_good(&folder)),
-            false => study.next_round(folder.path(), folder.cells(), |cell| folder.read_record(cell)),
-        };
-        if ran_all && goes_on()? {
+        if ran_all && has_next_round(&mut study, &folder, &claims)? {
             twin_cells::merge_twins(&mut study, &sources);
             continue;
         }
@@ -169,27 +163,39 @@ fn run_study(
     }
 }
 
-/// Checks that this command is there to add the cells of later rounds, if the study's records choose them.
-fn check_that_it_stays(study: &Study, request: &SweepRequest) -> CommandResult<()> {
-    let detaches = request.slurm.as_ref().is_some_and(|slurm| slurm.detach);
-    if study.plan.decide.is_on() && (request.action == Action::Begin || detaches) {
-        let error = anyhow!(
-            "with --decide, records choose the cells of later rounds, so that the command has to stay; run `frostline sweep` \
-             without --detach, which `frostline work` can join"
-        );
-        return Err(error).blame_plan();
+/// Returns the cells that a sweep has reached: all, unless it grows until its question is answered.
+fn reached_cells(study: &mut Study, cells: Vec<Cell>, folder: &Path) -> CommandResult<Vec<Cell>> {
+    if !study.plan.decide.is_on() {
+        return Ok(cells);
     }
-    Ok(())
+    let (cells, rounds) = match study.rounds {
+        None => growing::first_round(cells),
+        // Any process may have added cells.
+        Some(_) => {
+            let Sweep { cells, rounds, .. } = Sweep::read(folder).blame_environment()?;
+            (cells, rounds.unwrap_or_default())
+        }
+    };
+    study.rounds = Some(rounds);
+    Ok(cells)
 }
 
-/// Keeps the cells of a sweep that grows until it knows which its rounds have come to.
-fn due_cells(study: &mut Study, cells: &mut Vec<Cell>) {
-    if study.growing.is_none() {
-        study.growing = GrowthRounds::new(&study.plan, &study.grid);
+/// Whether cells follow those that have been run: of a search, or of a sweep that grows. They are added.
+fn has_next_round(study: &mut Study, folder: &SweepFolder<'_>, claims: &Claims) -> CommandResult<bool> {
+    if study.is_searching() {
+        return Ok(!failed_for_good(folder));
     }
-    if let Some(growing) = &study.growing {
-        growing.keep_due(cells);
+    if study.rounds.is_none() {
+        return study.next_search_round(folder.cells(), |cell| folder.read_record(cell));
     }
+    Ok(match growing::add_round(folder.path(), claims)? {
+        NextRound::Added => true,
+        NextRound::Ended => false,
+        // Another process has added cells, or jobs of a cluster have left cells without a record.
+        NextRound::NotYet => {
+            Sweep::read(folder.path()).blame_environment()?.cells.len() > folder.cells().len()
+        }
+    })
 }
 
 /// Returns the next cells of the search for learning rates, if it continues. The study gets the rates found so far.
@@ -218,10 +224,9 @@ fn failed_for_good(folder: &SweepFolder<'_>) -> bool {
     records.any(|record| record.error.is_some() && !record.diverged())
 }
 
-/// Withdraws the note that this command adds cells, if a search stops before its last round, or a sweep that grows knows.
+/// Withdraws the note that this command adds cells, if a search stops before its last round.
 fn end_search(study: &Study, folder: &SweepFolder<'_>, claims: &Claims) -> CommandResult<()> {
-    let was_noted = study.search_continues() || study.growing.is_some();
-    if was_noted { folder.end_search(claims) } else { Ok(()) }
+    if study.search_continues() { folder.end_search(claims) } else { Ok(()) }
 }
 
 /// The way to the program. If it chooses the backend, it is asked at once.

@@ -12,6 +12,7 @@ use crate::ending::Ending;
 use crate::executor::{Executor as _, Observer};
 use crate::fault::{Blame as _, CommandResult};
 use crate::folder::{SweepFolder, stored_outcome};
+use crate::growing::{self, NextRound};
 use crate::notices::Notice;
 use crate::outcome::Outcome;
 use crate::place;
@@ -55,16 +56,18 @@ fn run_until_done(
         check_code(&sweep, &program).blame_environment()?;
         let outcome =
             info_span!("work").in_scope(|| run_round(request, &sweep, &program, &claims, &mut seen))?;
+        let is_stopped = outcome.interrupted || outcome.not_started > 0;
+        let added = !is_stopped && growing::add_round(&request.folder, &claims)? == NextRound::Added;
         let again = Sweep::read(&request.folder).blame_environment()?;
-        let more = again.cells.iter().any(|cell| !seen.contains(&cell.id));
-        if outcome.interrupted || outcome.not_started > 0 || !more {
+        let more = added || again.cells.iter().any(|cell| !seen.contains(&cell.id));
+        if is_stopped || !more {
             let ending = print_ending(request, &again, &outcome);
             if ending == Ending::Interrupted {
                 slurm::return_to_queue(request.max_restarts);
             }
             return Ok(ending);
         }
-        // A search over sets of blocks has gone on, or another command has added cells.
+        // Another round of a search or of a sweep that grows, or another command has added cells.
         sweep = again;
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use frostline_sweep::{CellName, CellProgress, CellSnapshot, CellState, Notice, Snapshot};
+use frostline_sweep::{CellName, CellProgress, CellSnapshot, CellState, Decision, Notice, Snapshot};
 
 /// Compares each snapshot with the one before.
 #[derive(Debug)]
@@ -11,13 +11,14 @@ pub struct Changes {
     folder: PathBuf,
     /// How each cell stood, by id; nothing before the first snapshot.
     before: Option<HashMap<String, CellState>>,
+    decision: Option<Decision>,
 }
 
 impl Changes {
     /// Creates the changes of the sweep in this folder.
     #[must_use]
     pub fn of(folder: &Path) -> Self {
-        Self { folder: folder.into(), before: None }
+        Self { folder: folder.into(), before: None, decision: None }
     }
 
     /// Returns the events since the last snapshot. For the first snapshot, these are the sweep's state and the
@@ -41,6 +42,10 @@ impl Changes {
             now.insert(cell.id.clone(), cell.state.clone());
         }
         self.before = Some(now);
+        if snapshot.decision != self.decision {
+            self.decision.clone_from(&snapshot.decision);
+            notices.extend(snapshot.decision.clone().map(Notice::Decision));
+        }
         if snapshot.has_ended() {
             notices.push(Notice::End { cells: counts.cells, done: counts.done, failed: counts.failed });
         }
@@ -135,7 +140,15 @@ mod tests {
             ..CellCounts::default()
         };
         let cells = cells.collect();
-        Snapshot { plan: "x".into(), synthetic: false, counts, search_continues: false, left_s: None, cells }
+        Snapshot {
+            plan: "x".into(),
+            synthetic: false,
+            counts,
+            search_continues: false,
+            decision: None,
+            left_s: None,
+            cells,
+        }
     }
 
     #[test]

@@ -155,9 +155,11 @@ impl Screen {
     pub fn draw(&self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let below = if area.height >= TALL { 10 } else { 0 };
-        let [head, bar, table, detail, foot] = Layout::vertical([
+        let decided = self.decision_lines();
+        let [head, bar, decision, table, detail, foot] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(1),
+            Constraint::Length(decided.len() as u16),
             Constraint::Min(3),
             Constraint::Length(below),
             Constraint::Length(1),
@@ -167,6 +169,7 @@ impl Screen {
         let at = self.selected_row(&rows);
         frame.render_widget(self.header_line(), head);
         self.draw_bar(frame, bar);
+        frame.render_widget(Paragraph::new(decided), decision);
         self.draw_table(frame, table, &rows, at);
         if let Some(cell) = rows.get(at).filter(|_| below > 0) {
             self.draw_detail(frame, detail, cell);
@@ -183,6 +186,12 @@ impl Screen {
             Span::styled(visible(&self.snapshot.plan), Style::new().add_modifier(Modifier::BOLD)),
             Span::raw(format!("{synthetic} in {}", visible(&self.folder))),
         ])
+    }
+
+    /// Returns what a sweep that grows until its question is answered has decided.
+    fn decision_lines(&self) -> Vec<Line<'_>> {
+        let lines = self.snapshot.decision.iter().flat_map(|decision| &decision.lines);
+        lines.map(|line| Line::from(visible(line))).collect()
     }
 
     fn draw_bar(&self, frame: &mut Frame<'_>, area: Rect) {

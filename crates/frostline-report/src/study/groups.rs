@@ -14,6 +14,11 @@ use crate::study::stages::{self, StageStats, value};
 placed!(struct Group);
 
 impl Group {
+    /// Whether the plan names the group's policy so.
+    pub fn has_name(&self, policy: &str) -> bool {
+        self.policy == policy || self.other_names.iter().any(|name| name == policy)
+    }
+
     /// Whether a cell is one of the group's.
     pub fn holds(&self, view: &CellView) -> bool {
         self.place() == view.place()

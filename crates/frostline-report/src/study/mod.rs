@@ -11,6 +11,7 @@ pub(crate) mod forecast;
 pub(crate) mod groups;
 pub(crate) mod hardware;
 pub(crate) mod outcomes;
+pub(crate) mod pair_verdicts;
 pub(crate) mod panels;
 pub(crate) mod place;
 pub(crate) mod prediction_file;

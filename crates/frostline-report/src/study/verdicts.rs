@@ -150,7 +150,7 @@ fn by_language(groups: &[Group], rows: [Vec<PolicyVerdict>; 2]) -> Vec<PolicyVer
 }
 
 /// The ends of two cells, with their seed.
-fn ends_of_cells<'a>(a: &'a CellView, b: &'a CellView) -> Option<(u64, Twins<'a>)> {
+pub(crate) fn ends_of_cells<'a>(a: &'a CellView, b: &'a CellView) -> Option<(u64, Twins<'a>)> {
     Some((a.cell.settings.seed, (After::end(a)?, After::end(b)?)))
 }
 

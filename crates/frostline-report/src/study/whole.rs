@@ -6,10 +6,12 @@ use frostline_score::SeedLevels;
 use crate::study::advice::{self, Advice, Standing};
 use crate::study::baselines::{self, BaselineStats};
 use crate::study::cells::{self, BASELINE, CellView, distinct};
+use crate::study::comparison::Judging;
 use crate::study::epochs::is_steady;
 use crate::study::groups::{self, Group};
 use crate::study::hardware::{self, Hardware};
 use crate::study::outcomes::Outcomes;
+use crate::study::pair_verdicts::{self, PairVerdict};
 use crate::study::place::Placed;
 use crate::study::sanity::{self, Examined, Finding, FindingKind, FindingLine, Places};
 use crate::study::stage_verdicts;
@@ -32,6 +34,8 @@ pub(crate) struct Study {
     /// What each cell has right, sentence by sentence, as far as predictions were read.
     pub outcomes: Outcomes,
     pub verdicts: Verdicts,
+    /// The pairs that the plan's question names.
+    pub pairs: Vec<PairVerdict>,
     pub advice: Vec<Advice>,
     /// Costs of steps in turns, as far as they were timed.
     pub step_costs: StepCosts,
@@ -61,6 +65,7 @@ impl Study {
             groups,
             outcomes: Outcomes::default(),
             verdicts: Verdicts::default(),
+            pairs: Vec::new(),
             advice: Vec::new(),
             step_costs: StepCosts::default(),
             strays,
@@ -89,6 +94,11 @@ impl Study {
     fn judged(mut self, outcomes: Outcomes) -> Self {
         let margin = self.margin();
         self.verdicts = Verdicts::of(&self.cells, &self.groups, &outcomes, margin, self.levels().as_ref());
+        let levels = self.levels();
+        let judging =
+            Judging { levels: levels.as_ref(), ..Judging::new(outcomes.both(), advice::SPLIT, margin) };
+        let pairs = &self.sweep.plan.decide.pairs;
+        self.pairs = pair_verdicts::judge_pairs(&self.cells, &self.groups, pairs, &judging);
         stage_verdicts::judge(&mut self.groups, &self.cells, &outcomes, margin);
         self.outcomes = outcomes;
         self.standings = advice::rank_groups(&self.cells, &self.groups, &self.verdicts);

@@ -6,6 +6,7 @@ use crate::keys;
 use crate::number::{capital, count, fixed, listed, plural, signed};
 use crate::page::Page;
 use crate::study::advice::{Advice, Choice, Open, SPLIT};
+use crate::study::pair_verdicts::PairVerdict;
 use crate::study::verdicts::{PolicyVerdict, points};
 use crate::study::words::{SENTENCES, extras_name, units};
 use crate::study::{Group, SPLITS, Study, distinct};
@@ -42,6 +43,7 @@ impl Topic for VerdictTables {
                 for split in SPLITS {
                     describe_verdicts(study, lang, split, page);
                 }
+                describe_pairs(study, lang, page);
             }
             _ => {}
         }
@@ -53,7 +55,7 @@ impl Topic for VerdictTables {
     }
 
     fn facts(&self, study: &Study) -> Fields {
-        Fields::default().with_some("advice", &study.advice)
+        Fields::default().with_some("advice", &study.advice).with_some("pairs", &study.pairs)
     }
 
     fn group_facts(&self, study: &Study, group: &Group) -> Fields {
@@ -276,6 +278,34 @@ fn describe_verdicts(study: &Study, lang: &str, split: &'static str, page: &mut 
         let here = study.advice.iter().filter(|advice| advice.langs == [lang]);
         here.for_each(|advice| page.item(recommendation(study, advice)));
     }
+}
+
+/// The pairs of policies that the plan's question names, in a language.
+fn describe_pairs(study: &Study, lang: &str, page: &mut Page) {
+    let rows: Vec<&PairVerdict> = study.pairs.iter().filter(|pair| pair.lang == lang).collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.section(3, format!("Pairs of policies on {SPLIT}"));
+    let interval = |pair: &&PairVerdict| {
+        let [low, high] = pair.compared.judged()?.interval.map(|end| signed(100.0 * end, 2));
+        Some(format!("{low} to {high}"))
+    };
+    let columns = Columns::default()
+        .column("First", Quantity::Text, |pair: &&PairVerdict| pair.policies[0].clone())
+        .column("Second", Quantity::Text, |pair| pair.policies[1].clone())
+        .and(keys::axes(study, |pair: &&PairVerdict| &pair.extras))
+        .column("Seeds", Quantity::Count, |pair| pair.compared.seeds.len())
+        .column("First minus second", Quantity::Change(2), |pair| {
+            pair.compared.judged().map(|found| found.difference.value)
+        })
+        .optional("95 % interval", Quantity::Text, interval)
+        .column("Verdict", Quantity::Text, |pair| pair.compared.words())
+        .optional("What would decide", Quantity::Text, |pair| pair.compared.would_decide());
+    page.table(columns.table(rows));
+    page.paragraph(
+        "The verdict is on the first policy of a pair. Cells are paired by seed, and the intervals of a language's pairs hold together.",
+    );
 }
 
 /// What the table's columns mean, as far as this table needs it.

@@ -120,6 +120,7 @@ pub fn sweep(name: &str, langs: &[Lang], seeds: u64, synthetic: bool, grid: &str
         reference: reference("partial-freezing"),
         rates: None,
         block_scores: Vec::new(),
+        rounds: None,
         search_continues: false,
     }
 }

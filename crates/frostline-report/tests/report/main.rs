@@ -7,6 +7,7 @@ mod common;
 mod detailed;
 mod figures;
 mod grids;
+mod growth;
 mod json;
 mod latex;
 mod learning;

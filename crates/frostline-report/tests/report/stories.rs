@@ -51,6 +51,7 @@ pub fn sweep(toml: &str) -> Sweep {
         reference: reference("partial-freezing"),
         rates: None,
         block_scores: Vec::new(),
+        rounds: None,
         search_continues: false,
     }
 }

@@ -12,12 +12,13 @@ mod engine;
 pub(crate) mod options;
 mod submit;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use frostline_record::Cell;
+use frostline_record::{Cell, Sweep};
 
 use crate::ending::Ending;
 use crate::fault::{Blame as _, CommandResult, environment_fault};
@@ -145,7 +146,9 @@ fn follow_jobs(path: &Path, cells: &[&Cell], submitted: &Submitted) -> CommandRe
     let (sender, receiver) = channel();
     interrupts::notify_round(sender).blame_environment()?;
     say!("          Ctrl-C leaves the jobs alone and ends this command");
-    let mut watched = WatchedCells { open: cells.to_vec(), done: 0, failed: Vec::new() };
+    let known = cells.iter().map(|cell| cell.id.clone()).collect();
+    let open = cells.iter().map(|&cell| cell.clone()).collect();
+    let mut watched = WatchedCells { open, known, done: 0, failed: Vec::new() };
     let jobs: Vec<JobId> = submitted.job_numbers().collect();
     let (mut shown, mut empty) = (String::new(), 0);
     loop {
@@ -175,16 +178,26 @@ fn follow_jobs(path: &Path, cells: &[&Cell], submitted: &Submitted) -> CommandRe
     }
 }
 
-/// The cells of the submitted jobs.
-struct WatchedCells<'a> {
-    open: Vec<&'a Cell>,
+/// The cells of the submitted jobs, and cells that they have added.
+struct WatchedCells {
+    open: Vec<Cell>,
+    /// The ids of all of them.
+    known: HashSet<String>,
     done: usize,
     failed: Vec<(String, String)>,
 }
 
-impl WatchedCells<'_> {
-    /// Reads the records that were not there before.
+impl WatchedCells {
+    /// Reads the cells and records that were not there before.
     fn read_new_records(&mut self, path: &Path) {
+        // While it is being replaced, the last list is as good.
+        let sweep = Sweep::read(path).ok().filter(|sweep| sweep.rounds.is_some());
+        let cells = sweep.map_or_else(Vec::new, |sweep| sweep.cells);
+        let is_open = |cell: &Cell| !matches!(stored_outcome(path, cell), Ok(Some(_)));
+        let new = cells.into_iter().filter(|cell| is_open(cell) && !self.known.contains(&cell.id));
+        let new: Vec<Cell> = new.collect();
+        self.known.extend(new.iter().map(|cell| cell.id.clone()));
+        self.open.extend(new);
         self.open.retain(|cell| {
             let record = frostline_record::read_record(&frostline_record::Sweep::cell_folder(path, cell));
             match record.ok().flatten().filter(|record| record.cell.id == cell.id) {

@@ -56,7 +56,15 @@ fn test_snapshot() -> Snapshot {
     });
     let counts = CellCounts { cells: 6, done: 1, failed: 1, running: 2, left_behind: 1, waiting: 1 };
     let (plan, cells) = ("paper".into(), cells.into());
-    Snapshot { plan, synthetic: true, counts, search_continues: false, left_s: Some(3725.0), cells }
+    Snapshot {
+        plan,
+        synthetic: true,
+        counts,
+        search_continues: false,
+        decision: None,
+        left_s: Some(3725.0),
+        cells,
+    }
 }
 
 fn draw_screen(screen: &Screen, [width, height]: [u16; 2]) -> String {

@@ -78,7 +78,7 @@ function row(found) {
 
 function sentence(state) {
   const counts = state.counts;
-  const parts = [`${counts.done} of ${counts.cells} cells done${state.search_continues ? " so far; a search adds more" : ""}`];
+  const parts = [`${counts.done} of ${counts.cells} cells done${state.search_continues ? (state.decision ? " so far; the next round may add more" : " so far; a search adds more") : ""}`];
   for (const [count, name] of [[counts.failed, "failed"], [counts.running, "running"], [counts.left_behind, "left by a process that has died"], [counts.waiting, "waiting"]]) {
     if (count > 0) parts.push(`${count} ${name}`);
   }
@@ -92,6 +92,9 @@ function show(state) {
   document.title = `${counts.done}/${counts.cells} ${state.plan} · Frostline`;
   const text = sentence(state);
   if (at("counts").textContent !== text) at("counts").textContent = text;
+  const decision = state.decision ? state.decision.lines.join("; ") : "";
+  if (at("decision").textContent !== decision) at("decision").textContent = decision;
+  at("decision").hidden = decision === "";
   at("share").value = counts.done / Math.max(counts.cells, 1);
   at("rows").replaceChildren(...state.cells.map(row));
   at("cells").hidden = state.cells.length === 0;

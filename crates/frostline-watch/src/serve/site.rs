@@ -137,14 +137,14 @@ impl ServedSite {
 }
 
 fn state_json(snapshot: Snapshot) -> String {
-    let Snapshot { plan, synthetic, counts, search_continues, left_s, mut cells } = snapshot;
+    let Snapshot { plan, synthetic, counts, search_continues, decision, left_s, mut cells } = snapshot;
     cells.retain(|cell| !matches!(cell.state, CellState::Waiting | CellState::Done { .. }));
     cells.sort_by_key(|cell| !matches!(cell.state, CellState::Running { .. }));
     let omitted = cells.len().saturating_sub(MOST_CELLS);
     cells.truncate(MOST_CELLS);
     let state = json!({
         "plan": plan, "synthetic": synthetic, "counts": counts, "search_continues": search_continues,
-        "left_s": left_s, "cells": cells, "omitted": omitted,
+        "decision": decision, "left_s": left_s, "cells": cells, "omitted": omitted,
     });
     state.to_string()
 }

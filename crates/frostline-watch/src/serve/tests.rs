@@ -29,6 +29,7 @@ pub(super) fn sweep(folder: &Path) -> Cell {
         rates: None,
         block_scores: Vec::new(),
         search_continues: false,
+        rounds: None,
     };
     sweep.write(folder).expect("written");
     first
