@@ -1,7 +1,7 @@
-"""Light ways to learn in Python's `peft`: the peer of the policies `+lora` and `+bitfit`.
+"""Light ways to learn in Python's `peft`: the peer of the policies `+lora`, `+dora`, `+ia3` and `+bitfit`.
 
-One call trains one tagger as hf_trainer.py does, but with the encoder's own weights frozen: LoRA in
-every block learns, or every bias does; the classifier learns in both. The last line of standard output
+One call trains one tagger as hf_trainer.py does, but with the encoder's own weights frozen: LoRA, DoRA or IA3 in
+every block learns, or every bias does; the classifier learns in all. The last line of standard output
 is one JSON object; everything else goes to standard error.
 
     python peft_tagger.py --model DIR --treebank DIR --way lora --seed 42 --epochs 3 --first 2500
@@ -33,7 +33,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--model", required=True, type=Path, help="encoder folder in the Hugging Face layout")
     parser.add_argument("--treebank", required=True, type=Path, help="folder with *-ud-train.conllu, -dev and -test")
-    parser.add_argument("--way", choices=["lora", "bitfit"], required=True, help="what learns besides the classifier")
+    parser.add_argument("--way", choices=["lora", "dora", "ia3", "bitfit"], required=True, help="what learns besides the classifier")
     parser.add_argument("--rank", type=int, default=8)
     parser.add_argument("--alpha", type=float, default=16)
     parser.add_argument("--matrices", default="query,value", help=f"which layers get LoRA: {', '.join(MATRICES)}")
@@ -52,14 +52,26 @@ def arguments():
 
 def thawed(model, given):
     """The model as peft prepares it for this way of learning."""
-    from peft import LoraConfig, TaskType, get_peft_model
+    from peft import IA3Config, LoraConfig, TaskType, get_peft_model
 
+    if given.way == "ia3":
+        # The layers of the paper, and of the policy.
+        inner = [rf".*({name})$" for name in MATRICES["output"]]
+        outer = [name for matrix in ("key", "value") for name in MATRICES[matrix]]
+        config = IA3Config(
+            task_type=TaskType.TOKEN_CLS,
+            target_modules="|".join([*inner, *(rf".*\.{name}$" for name in outer)]),
+            feedforward_modules="|".join(inner),
+            modules_to_save=["classifier"],
+        )
+        return get_peft_model(model, config)
     names = [name for matrix in given.matrices for name in MATRICES[matrix]]
     config = LoraConfig(
         task_type=TaskType.TOKEN_CLS,
         r=given.rank,
         lora_alpha=given.alpha,
         lora_dropout=0.0,
+        use_dora=given.way == "dora",
         target_modules=rf".*({'|'.join(names)})$",
         bias="all" if given.way == "bitfit" else "none",
         modules_to_save=["classifier"],

@@ -14,7 +14,7 @@ const OTHER_RUNNER: &str = "FROSTLINE_PROGRAM";
 /// Cells with all features: frozen blocks with and without a stored prefix, low-rank matrices, bottlenecks, a
 /// mix of all blocks, and freezing by gradients.
 const WORDS: &str = "--lang en --seeds 42 --set train.epochs=1 --set data.first=40 --set adaptive.every=2 \
-                     --policies none,first-2+embeddings,none+lora,first-4+adapters+mix,none+adaptive \
+                     --policies none,first-2+embeddings,none+lora,none+dora,none+ia3,lisa-2@1,first-4+adapters+mix,none+adaptive \
                      --set dropout.frozen=\"off\"";
 /// A head with a hyperbolic tangent, in two stages.
 const SENTENCES: &str = "--plan demo-sst2 --seeds 42 --set data.first=24 --set stages.head.train.epochs=1 \

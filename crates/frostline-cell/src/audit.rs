@@ -103,10 +103,14 @@ impl Standard {
         let all: Vec<&ResolvedPolicy> = policies.iter().map(|(policy, _)| policy).collect();
         let added = extras(settings, &all, encoder.depth)?.parameters(&encoder);
         let merged = |(path, _): (String, Vec<usize>)| {
-            let layer = path.strip_suffix(".lora.b")?;
-            stages.iter().any(|stage| !stage.freezes(&path)).then(|| format!("{layer}.weight"))
+            let parts: &[&str] =
+                if path.ends_with(".ia3.factors") { &["weight", "bias"] } else { &["weight"] };
+            let layer = path.strip_suffix(".lora.b").or_else(|| path.strip_suffix(".ia3.factors"));
+            let layer = layer.filter(|_| stages.iter().any(|stage| !stage.freezes(&path)));
+            let names = layer.map(|layer| parts.iter().map(|part| format!("{layer}.{part}")).collect());
+            names.unwrap_or_else(Vec::new)
         };
-        let merged = added.into_iter().filter_map(merged).collect();
+        let merged = added.into_iter().flat_map(merged).collect();
         let start = inputs::encoder_source(&cell.inputs, settings, &encoder)?;
         let idle = result.stages.iter().flat_map(|stage| stage.freezing.unmoved.iter().cloned()).collect();
         Ok(Self { seed: settings.seed, encoder, heads, stages, merged, idle, start })

@@ -355,7 +355,13 @@ mod tests {
         assert_eq!(named(&heads, &["mood", "ner"], true, true), own);
         let one = named(&heads[1..], &["ner"], true, true);
         assert_eq!(one, ["classifier.weight", "classifier.bias"]);
-        let shape = LoraShape { rank: 2, alpha: 4.0, matrices: vec![Matrix::Query], blocks: vec![0] };
+        let shape = LoraShape {
+            rank: 2,
+            alpha: 4.0,
+            matrices: vec![Matrix::Query],
+            blocks: vec![0],
+            normed_blocks: vec![],
+        };
         let extras = Extras { lora: Some(shape), ..Extras::default() };
         let encoder = EncoderConfig { extras, ..encoder.clone() };
         let naming = Naming { heads: &["ner"], hugging_face: false };

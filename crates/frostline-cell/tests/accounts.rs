@@ -134,7 +134,13 @@ fn a_step_of_the_study_is_the_work_counted_by_hand() {
 fn what_is_added_to_a_block_reads_the_inputs_of_its_layers() {
     let encoder = EncoderConfig::parse(MULTILINGUAL, "test").unwrap();
     let lora = |matrices: &[Matrix]| {
-        let shape = LoraShape { rank: 8, alpha: 8.0, matrices: matrices.to_vec(), blocks: vec![0] };
+        let shape = LoraShape {
+            rank: 8,
+            alpha: 8.0,
+            matrices: matrices.to_vec(),
+            blocks: vec![0],
+            normed_blocks: vec![],
+        };
         Extras { lora: Some(shape), ..Extras::default() }.inputs_per_row(&encoder)
     };
     assert_eq!(lora(&[Matrix::Query, Matrix::Value]), [768, 0]);

@@ -79,7 +79,10 @@ impl Applied {
     /// Returns whether a weight may move because LoRA matrices were merged into it.
     pub fn is_merged(&self, name: &str) -> bool {
         match self {
-            Self::Policy { policy, model } => policy.learns_by(PeftMethod::Lora, model.group_of(name)),
+            Self::Policy { policy, model } => {
+                let group = model.group_of(name);
+                [PeftMethod::Lora, PeftMethod::Dora].iter().any(|method| policy.learns_by(*method, group))
+            }
             _ => false,
         }
     }

@@ -16,6 +16,16 @@ pub enum PeftMethod {
     /// # Source
     /// Hu et al., *LoRA: Low-Rank Adaptation of Large Language Models*, 2021.
     Lora,
+    /// LoRA, with a learned norm for each column of the layer.
+    ///
+    /// # Source
+    /// Liu et al., *DoRA: Weight-Decomposed Low-Rank Adaptation*, 2024.
+    Dora,
+    /// Learned factors of keys, of values and of the feed-forward layer's inner activations.
+    ///
+    /// # Source
+    /// Liu et al., *Few-Shot Parameter-Efficient Fine-Tuning is Better and Cheaper than In-Context Learning*, 2022.
+    Ia3,
     /// A bottleneck after the feed-forward layer.
     ///
     /// # Source
@@ -26,7 +36,7 @@ pub enum PeftMethod {
 
 impl PeftMethod {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::BitFit, Self::Norms, Self::Lora, Self::Adapters];
+    pub const ALL: [Self; 6] = [Self::BitFit, Self::Norms, Self::Lora, Self::Dora, Self::Ia3, Self::Adapters];
 
     /// Returns the method's name after a policy's `+`.
     #[must_use]
@@ -35,6 +45,8 @@ impl PeftMethod {
             Self::BitFit => "bitfit",
             Self::Norms => "norms",
             Self::Lora => "lora",
+            Self::Dora => "dora",
+            Self::Ia3 => "ia3",
             Self::Adapters => "adapters",
         }
     }
@@ -42,13 +54,14 @@ impl PeftMethod {
     /// Returns whether the method adds parameters to the encoder. They are only in blocks.
     #[must_use]
     pub const fn is_added(self) -> bool {
-        matches!(self, Self::Lora | Self::Adapters)
+        matches!(self, Self::Lora | Self::Dora | Self::Ia3 | Self::Adapters)
     }
 
     /// Returns the method to which an added parameter belongs; nothing for one of the encoder's own.
     pub(crate) fn method_of_parameter(path: &str) -> Option<Self> {
         path.split('.').find_map(|segment| match segment {
             "lora" => Some(Self::Lora),
+            "ia3" => Some(Self::Ia3),
             "adapter" => Some(Self::Adapters),
             _ => None,
         })
@@ -59,10 +72,12 @@ impl PeftMethod {
     pub fn trains_parameter(self, path: &str) -> bool {
         let leaf = path.rsplit('.').next().unwrap_or(path);
         match (self, Self::method_of_parameter(path)) {
+            (Self::Lora, Some(Self::Lora)) => leaf != "magnitude",
+            (Self::Dora, Some(Self::Lora)) => true,
             (method, Some(added)) => method == added,
             (Self::BitFit, None) => matches!(leaf, "bias" | "beta"),
             (Self::Norms, None) => matches!(leaf, "gamma" | "beta"),
-            (Self::Lora | Self::Adapters, None) => false,
+            (Self::Lora | Self::Dora | Self::Ia3 | Self::Adapters, None) => false,
         }
     }
 }
@@ -80,7 +95,9 @@ mod tests {
         assert_eq!(methods("encoder.blocks.0.query.bias"), [PeftMethod::BitFit]);
         assert_eq!(methods("encoder.blocks.0.output_norm.beta"), [PeftMethod::BitFit, PeftMethod::Norms]);
         assert_eq!(methods("encoder.embeddings.norm.gamma"), [PeftMethod::Norms]);
-        assert_eq!(methods("encoder.blocks.0.query.lora.a"), [PeftMethod::Lora]);
+        assert_eq!(methods("encoder.blocks.0.query.lora.a"), [PeftMethod::Lora, PeftMethod::Dora]);
+        assert_eq!(methods("encoder.blocks.0.query.lora.magnitude"), [PeftMethod::Dora]);
+        assert_eq!(methods("encoder.blocks.0.key.ia3.factors"), [PeftMethod::Ia3]);
         assert_eq!(methods("encoder.blocks.0.adapter.down.bias"), [PeftMethod::Adapters]);
     }
 }

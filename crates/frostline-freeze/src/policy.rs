@@ -207,6 +207,16 @@ impl Policy {
     fn add_part(&mut self, base: &str, part: &str) -> Result<(), String> {
         let name = self.name.clone();
         let method = PeftMethod::ALL.into_iter().find(|method| method.name() == part);
+        let other = |part: &str| match part {
+            "lora" => Some(PeftMethod::Dora),
+            "dora" => Some(PeftMethod::Lora),
+            _ => None,
+        };
+        if other(part).is_some_and(|other| self.tuning.methods.contains(&other)) {
+            return Err(format!(
+                "`{name}` names +lora and +dora: DoRA contains LoRA's matrices, so write +dora alone"
+            ));
+        }
         let is_new = match part {
             _ if let Some(method) = method => self.tuning.methods.insert(method),
             "mix" => !std::mem::replace(&mut self.tuning.mix, true),
@@ -375,7 +385,7 @@ fn describe_choices(depth: Option<usize>) -> String {
     format!(
         "{encoder}: none, all, first-K, last-K and top-K (K from 1 to {k}, or such as 25%), alternating, blocks-0.2 (any of 0 to \
          {block}), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only, lp-ft (heads first, then everything), lisa-K@N (K blocks at a time, others every N steps); \
-         each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with \
+         each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, they may by +lora, +dora, +ia3, +adapters, +bitfit or +norms alone, or freeze during the run with \
          +adaptive; each with +mix"
     )
 }
@@ -534,7 +544,7 @@ mod tests {
             "there is no policy `frist-2`. The policies are: none, all, first-K, last-K and top-K (K from 1 to the \
              number of blocks, or such as 25%), alternating, blocks-0.2 (any of 0 to the last block), fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), \
              head-only, lp-ft (heads first, then everything), lisa-K@N (K blocks at a time, others every N steps); each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where blocks learn, \
-             they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each \
+             they may by +lora, +dora, +ia3, +adapters, +bitfit or +norms alone, or freeze during the run with +adaptive; each \
              with +mix"
         );
         for name in [
@@ -562,6 +572,8 @@ mod tests {
             "none+mix+mix",
             "none+adaptive+adaptive",
             "none+LoRA",
+            "none+lora+dora",
+            "none+dora+lora",
             "lp-ft-0%",
             "lp-ft-100%",
             "lp-ft-2",

@@ -189,11 +189,13 @@ impl ResolvedPolicy {
         self.policy.tuning().methods.contains(&method) && !self.freezes_group(group)
     }
 
-    /// Returns whether only LoRA's matrices are trained in addition to heads.
+    /// Returns whether only the parameters of LoRA or of DoRA are trained in addition to heads.
     #[must_use]
     pub fn learns_by_lora_alone(&self) -> bool {
         let methods = &self.policy.tuning().methods;
-        self.trainable_groups().is_empty() || (methods.len() == 1 && methods.contains(&PeftMethod::Lora))
+        self.trainable_groups().is_empty()
+            || (methods.len() == 1
+                && methods.iter().any(|method| matches!(method, PeftMethod::Lora | PeftMethod::Dora)))
     }
 
     /// Returns whether more freezes during a run, see [`crate::Settling`].
@@ -474,7 +476,7 @@ mod tests {
             "`first-9` is impossible: the encoder has 6 blocks. For an encoder of 6 blocks there are: none, all, \
              first-K, last-K and top-K (K from 1 to 6, or such as 25%), alternating, blocks-0.2 (any of 0 to 5), \
              fisher-K, rgn-K, snr-K, probe-K, drift-K and random-K (only the K best blocks learn), head-only, lp-ft (heads first, then everything), lisa-K@N (K blocks at a time, others every N steps); each but head-only and top-K also with +embeddings; each with +heads or +head.NAME; where \
-             blocks learn, they may by +lora, +adapters, +bitfit or +norms alone, or freeze during the run with \
+             blocks learn, they may by +lora, +dora, +ia3, +adapters, +bitfit or +norms alone, or freeze during the run with \
              +adaptive; each with +mix"
         );
         for name in [

@@ -309,7 +309,8 @@ impl<B: Kernels> Block<B> {
         let path = |part: &str| format!("encoder.blocks.{number}.{part}");
         let linear = |matrix: Matrix| {
             let own = b.linear(&path(matrix.name()), matrix.sides(config), matrix.has_bias(config))?;
-            Ok::<_, ModelError>(Linear { lora: added.lora(config, number, matrix)?, ..own })
+            let lora = added.lora(config, number, matrix, &own.weight.val())?;
+            Ok::<_, ModelError>(Linear { lora, ia3: added.ia3(config, number, matrix)?, ..own })
         };
         let has_attention_norm = architecture.has_attention_norm(number);
         Ok(Self {

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use crate::checkpoint::transpose;
 use crate::families::class_of_type;
 use crate::names::{StoredName, sentence_name, stored_name};
-use crate::{EncoderConfig, Family, HeadKind, ModelError, ParameterSource, Values, Vocabulary};
+use crate::{
+    EncoderConfig, FactorSide, Family, HeadKind, Matrix, ModelError, ParameterSource, Values, Vocabulary,
+};
 
 /// A trained model to be exported in Hugging Face's format.
 pub struct HuggingFaceExport<'a> {
@@ -84,31 +86,77 @@ impl HuggingFaceExport<'_> {
     }
 }
 
-/// Returns a model's parameters with LoRA's matrices merged into the weights they belong to.
+/// Returns a model's parameters with what was added to linear layers merged into their weights and biases: LoRA's matrices,
+/// the norms of columns (DoRA) and factors (IA3).
 #[must_use]
 pub fn merged(parameters: &BTreeMap<String, Values>, config: &EncoderConfig) -> BTreeMap<String, Values> {
-    let own = |(path, _): &(&String, &Values)| !path.contains(".lora.");
+    let own = |(path, _): &(&String, &Values)| !path.contains(".lora.") && !path.contains(".ia3.");
     let mut out: BTreeMap<String, Values> =
         parameters.iter().filter(own).map(|(path, values)| (path.clone(), values.clone())).collect();
-    let Some(lora) = &config.extras.lora else { return out };
-    for (path, a) in parameters {
-        let Some(layer) = path.strip_suffix(".lora.a") else { continue };
-        let (Some(b), Some(weight)) =
-            (parameters.get(&format!("{layer}.lora.b")), out.get_mut(&format!("{layer}.weight")))
-        else {
-            continue;
-        };
-        let columns = b.shape[1];
-        for (row, numbers) in weight.data.chunks_exact_mut(columns).enumerate() {
-            for (column, number) in numbers.iter_mut().enumerate() {
-                let term = |k: usize| {
-                    f64::from(a.data[row * lora.rank + k]) * f64::from(b.data[k * columns + column])
-                };
-                *number += (lora.scale() * (0..lora.rank).map(term).sum::<f64>()) as f32;
-            }
+    for path in parameters.keys() {
+        if let Some(layer) = path.strip_suffix(".lora.a") {
+            merge_matrices(layer, parameters, config, &mut out);
+        }
+    }
+    for (path, factors) in parameters {
+        if let Some(layer) = path.strip_suffix(".ia3.factors") {
+            merge_factors(layer, &factors.data, &mut out);
         }
     }
     out
+}
+
+/// Adds the low-rank product to a layer's weight, and gives its columns the learned norms if there are some.
+fn merge_matrices(
+    layer: &str,
+    parameters: &BTreeMap<String, Values>,
+    config: &EncoderConfig,
+    out: &mut BTreeMap<String, Values>,
+) {
+    let part = |name: &str| parameters.get(&format!("{layer}.lora.{name}"));
+    let (Some(lora), Some(a), Some(b)) = (&config.extras.lora, part("a"), part("b")) else { return };
+    let Some(weight) = out.get_mut(&format!("{layer}.weight")) else { return };
+    let columns = b.shape[1];
+    for (row, numbers) in weight.data.chunks_exact_mut(columns).enumerate() {
+        for (column, number) in numbers.iter_mut().enumerate() {
+            let term =
+                |k: usize| f64::from(a.data[row * lora.rank + k]) * f64::from(b.data[k * columns + column]);
+            *number += (lora.scale() * (0..lora.rank).map(term).sum::<f64>()) as f32;
+        }
+    }
+    let Some(magnitude) = part("magnitude") else { return };
+    let norms = crate::linear::norms_of(&weight.data, columns);
+    let ratios: Vec<f64> =
+        magnitude.data.iter().zip(norms).map(|(learned, norm)| f64::from(*learned) / norm).collect();
+    scale_columns(&mut weight.data, &ratios);
+}
+
+/// Multiplies a layer's weight and bias by the factors of its output, or the weight by the factors of its input.
+fn merge_factors(layer: &str, factors: &[f32], out: &mut BTreeMap<String, Values>) {
+    let factors: Vec<f64> = factors.iter().copied().map(f64::from).collect();
+    let matrix = Matrix::ALL.into_iter().find(|matrix| layer.ends_with(&format!(".{}", matrix.name())));
+    let of_input = matrix.and_then(Matrix::ia3_side) == Some(FactorSide::Input);
+    let Some(weight) = out.get_mut(&format!("{layer}.weight")) else { return };
+    if of_input {
+        let columns = weight.shape[1];
+        for (row, factor) in weight.data.chunks_exact_mut(columns).zip(&factors) {
+            row.iter_mut().for_each(|number| *number = (f64::from(*number) * factor) as f32);
+        }
+        return;
+    }
+    scale_columns(&mut weight.data, &factors);
+    if let Some(bias) = out.get_mut(&format!("{layer}.bias")) {
+        scale_columns(&mut bias.data, &factors);
+    }
+}
+
+/// Multiplies each column of a matrix by its factor.
+fn scale_columns(data: &mut [f32], factors: &[f64]) {
+    for row in data.chunks_exact_mut(factors.len()) {
+        row.iter_mut()
+            .zip(factors)
+            .for_each(|(number, factor)| *number = (f64::from(*number) * factor) as f32);
+    }
 }
 
 /// Adds a tensor, or a part of one: the parts of a tensor are its rows, one after the other.

@@ -8,6 +8,8 @@ pub struct Extras {
     pub lora: Option<LoraShape>,
     /// Bottlenecks.
     pub adapters: Option<AdapterShape>,
+    /// The blocks with learned factors ([`Matrix::ia3_side`]).
+    pub ia3: Vec<usize>,
     /// Whether heads read a mix of all blocks' outputs.
     pub mix: bool,
 }
@@ -26,6 +28,21 @@ pub struct LoraShape {
     pub matrices: Vec<Matrix>,
     /// The blocks that have them.
     pub blocks: Vec<usize>,
+    /// The blocks among these whose layers also have a learned norm for each column (DoRA): the layer then multiplies by
+    /// the columns of W + alpha / rank · A B, each divided by its norm and multiplied by the learned one.
+    ///
+    /// # Source
+    /// Liu et al., *DoRA: Weight-Decomposed Low-Rank Adaptation*, 2024.
+    pub normed_blocks: Vec<usize>,
+}
+
+/// The side of a linear layer that has learned factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FactorSide {
+    /// The layer's input.
+    Input,
+    /// The layer's output.
+    Output,
 }
 
 /// Bottlenecks: x + up(GELU(down(x))) after the feed-forward layer, before its LayerNorm.
@@ -79,6 +96,20 @@ impl Matrix {
             Self::Intermediate => "intermediate",
             Self::Gate => "gate",
             Self::Output => "output",
+        }
+    }
+
+    /// Returns the side of the layer that IA3 multiplies by learned factors: the outputs of keys and values, and the input of the
+    /// last feed-forward layer.
+    ///
+    /// # Source
+    /// Liu et al., *Few-Shot Parameter-Efficient Fine-Tuning is Better and Cheaper than In-Context Learning*, 2022.
+    #[must_use]
+    pub const fn ia3_side(self) -> Option<FactorSide> {
+        match self {
+            Self::Key | Self::Value => Some(FactorSide::Output),
+            Self::Output => Some(FactorSide::Input),
+            _ => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Paths and shapes of all parameters of a model, in this crate's layout.
 
-use crate::{EncoderConfig, Extras, HeadKind, HeadShape, Matrix, RelativeTable};
+use crate::{EncoderConfig, Extras, FactorSide, HeadKind, HeadShape, Matrix, RelativeTable};
 
 impl EncoderConfig {
     /// Path and shape of every parameter of the encoder with these heads, in this crate's layout.
@@ -89,6 +89,15 @@ impl Matrix {
         }
     }
 
+    /// Returns the number of IA3's factors of the layer, if it has some.
+    pub(crate) fn ia3_width(self, config: &EncoderConfig) -> Option<usize> {
+        let [from, to] = self.sides(config);
+        Some(match self.ia3_side()? {
+            FactorSide::Input => from,
+            FactorSide::Output => to,
+        })
+    }
+
     /// Returns the sizes of an input row and of an output row.
     #[must_use]
     pub const fn sides(self, config: &EncoderConfig) -> [usize; 2] {
@@ -112,6 +121,15 @@ impl Extras {
                 let [from, to] = matrix.sides(config);
                 out.push((format!("{path}.a"), vec![from, lora.rank]));
                 out.push((format!("{path}.b"), vec![lora.rank, to]));
+                if lora.normed_blocks.contains(block) {
+                    out.push((format!("{path}.magnitude"), vec![to]));
+                }
+            }
+        }
+        for block in &self.ia3 {
+            for (matrix, width) in Matrix::ALL.into_iter().filter_map(|it| Some((it, it.ia3_width(config)?)))
+            {
+                out.push((format!("encoder.blocks.{block}.{}.ia3.factors", matrix.name()), vec![width]));
             }
         }
         for (block, adapters) in self.adapters.iter().flat_map(|all| all.blocks.iter().map(move |b| (b, all)))
@@ -137,7 +155,14 @@ impl Extras {
         if let Some(lora) = &self.lora {
             for matrix in lora.matrices.iter().filter(|matrix| matrix.exists_in(config)) {
                 let side = usize::from(!matrix.is_before_attention());
-                numbers[side] += lora.rank * matrix.sides(config).iter().sum::<usize>();
+                let norms = if lora.normed_blocks.is_empty() { 0 } else { matrix.sides(config)[1] };
+                numbers[side] += lora.rank * matrix.sides(config).iter().sum::<usize>() + norms;
+            }
+        }
+        if !self.ia3.is_empty() {
+            for (matrix, width) in Matrix::ALL.into_iter().filter_map(|it| Some((it, it.ia3_width(config)?)))
+            {
+                numbers[usize::from(!matrix.is_before_attention())] += width;
             }
         }
         numbers[1] += self.adapters.as_ref().map_or(0, |adapters| 2 * adapters.size * config.hidden);
@@ -154,6 +179,16 @@ impl Extras {
         let before = if matrices().any(|matrix| matrix.is_before_attention()) { config.hidden } else { 0 };
         let later = matrices().filter(|matrix| !matrix.is_before_attention());
         let adapter = if self.adapters.is_some() { config.hidden } else { 0 };
-        [before, later.map(|matrix| matrix.sides(config)[0]).sum::<usize>() + adapter]
+        let mut numbers = [before, later.map(|matrix| matrix.sides(config)[0]).sum::<usize>() + adapter];
+        // Factors read what they multiply: of DoRA and of keys and values the layer's output.
+        let normed = self.lora.iter().filter(|lora| !lora.normed_blocks.is_empty());
+        let outputs = normed.flat_map(|lora| &lora.matrices).filter(exists);
+        let outputs = outputs.map(|matrix| (*matrix, matrix.sides(config)[1]));
+        let factors = Matrix::ALL.into_iter().filter(|_| !self.ia3.is_empty());
+        let factors = factors.filter_map(|matrix| Some((matrix, matrix.ia3_width(config)?)));
+        for (matrix, width) in outputs.chain(factors) {
+            numbers[usize::from(!matrix.is_before_attention())] += width;
+        }
+        numbers
     }
 }

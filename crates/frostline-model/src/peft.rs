@@ -1,4 +1,4 @@
-//! Exports LoRA matrices with one head as a folder that Python's `peft` loads for the same encoder.
+//! Exports LoRA matrices (and the norms of DoRA) with one head as a folder that Python's `peft` loads for the same encoder.
 
 use std::collections::BTreeMap;
 
@@ -34,6 +34,7 @@ impl PeftExport<'_> {
         let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
         for (path, Values { shape, data }) in self.parameters {
             let (stored, transposed) = match path.split_once(".lora.") {
+                Some((layer, "magnitude")) => (self.name_of_norms(layer), false),
                 Some((layer, part)) => (self.name_of_lora(layer, part), true),
                 None if path.starts_with(&this) => {
                     let stored = name_in_model(self.config.family, path, self.parameters, &this);
@@ -69,6 +70,13 @@ impl PeftExport<'_> {
         StoredName { name: format!("{stem}.lora_{}.weight", matrix.to_uppercase()), ..stored }
     }
 
+    /// Returns the name of the learned norms of a linear layer's columns.
+    fn name_of_norms(&self, layer: &str) -> StoredName {
+        let stored = stored_name(self.config.family, &format!("{layer}.weight"));
+        let stem = stored.name.strip_suffix(".weight").unwrap_or(&stored.name);
+        StoredName { name: format!("{stem}.lora_magnitude_vector"), ..stored }
+    }
+
     /// Returns the text of `adapter_config.json`.
     #[must_use]
     pub fn config(&self, lora: &LoraShape) -> String {
@@ -94,6 +102,9 @@ impl PeftExport<'_> {
             "target_modules": self.target_pattern(lora),
             "modules_to_save": saved,
         });
+        if !lora.normed_blocks.is_empty() {
+            text["use_dora"] = true.into();
+        }
         let joined = self.joined_ranks(lora);
         if !joined.is_empty() {
             let pattern = |factor: f64| -> serde_json::Map<String, serde_json::Value> {

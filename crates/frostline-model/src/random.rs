@@ -5,7 +5,7 @@ use frostline_random::Stream;
 use crate::{ModelError, ParameterSource};
 
 /// Weights and tables from N(0, std), biases and betas 0, gammas 1, as the families define it. Among the
-/// extras, LoRA's second matrix, an adapter's up-projection and a mix's weights are 0, and LoRA's first
+/// extras, LoRA's second matrix, an adapter's up-projection and a mix's weights are 0, IA3's factors are 1, and LoRA's first
 /// matrix is uniform in ±1/√in, as in `peft`.
 ///
 /// A value depends only on the seed, the parameter's path and its index, so a compact table has the
@@ -48,7 +48,7 @@ impl ParameterSource for RandomInit {
         Ok(match path.rsplit('.').next() {
             _ if zero => vec![0.0; count],
             Some("bias" | "beta") => vec![0.0; count],
-            Some("gamma") => vec![1.0; count],
+            Some("gamma" | "factors") => vec![1.0; count],
             _ => self.draw(path, 0..count).collect(),
         })
     }

@@ -89,4 +89,4 @@ pub use tuning::{AdapterSettings, LoraSettings};
 pub use twin_cells::{GridPlace, Reading, Twin, find_twins};
 
 /// Types of `frostline-freeze` that settings are made of.
-pub use frostline_freeze::{BlockOrders, BlockScore, Policy, SettlingRule};
+pub use frostline_freeze::{BlockOrders, BlockScore, PeftMethod, Policy, SettlingRule};

@@ -108,9 +108,10 @@ impl Settings {
             }
             "unfreeze.unit" => (some(&|s| s.unfreeze.every > 0), "only `unfreeze.every` above 0 reads it"),
             _ => match part {
-                "lora" => {
-                    (some(&tunes(PeftMethod::Lora)), "only policies with +lora read it, as `none+lora`")
-                }
+                "lora" => (
+                    some(&|s| tunes(PeftMethod::Lora)(s) || tunes(PeftMethod::Dora)(s)),
+                    "only policies with +lora or +dora read it, as `none+lora`",
+                ),
                 "adapters" => (
                     some(&tunes(PeftMethod::Adapters)),
                     "only policies with +adapters read it, as `none+adapters`",

@@ -44,15 +44,20 @@ pub fn settling_rule(policy: &ResolvedPolicy, settings: &Settings) -> Option<Set
 /// # Errors
 /// Where the settings name a layer that is not there.
 pub fn extras(settings: &Settings, policies: &[&ResolvedPolicy], depth: usize) -> Result<Extras, PlanError> {
-    let lora = blocks_that_learn_by(PeftMethod::Lora, policies, depth);
+    let normed_blocks = blocks_that_learn_by(PeftMethod::Dora, policies, depth);
+    let mut lora = blocks_that_learn_by(PeftMethod::Lora, policies, depth);
+    lora.extend(&normed_blocks);
+    lora.sort_unstable();
+    lora.dedup();
     let adapters = blocks_that_learn_by(PeftMethod::Adapters, policies, depth);
     let layers = settings.lora.layers()?;
     let matrices = Matrix::ALL.into_iter().filter(|matrix| layers.contains(&matrix.name())).collect();
     let LoraSettings { rank, alpha, .. } = settings.lora;
     Ok(Extras {
-        lora: (!lora.is_empty()).then_some(LoraShape { rank, alpha, matrices, blocks: lora }),
+        lora: (!lora.is_empty()).then_some(LoraShape { rank, alpha, matrices, blocks: lora, normed_blocks }),
         adapters: (!adapters.is_empty())
             .then_some(AdapterShape { size: settings.adapters.size, blocks: adapters }),
+        ia3: blocks_that_learn_by(PeftMethod::Ia3, policies, depth),
         mix: policies.iter().any(|policy| policy.mixes()),
     })
 }

@@ -123,6 +123,7 @@ fn build<B: Kernels>(
             weight: Param::from_tensor(weight),
             bias: Some(vector("mlm.transform.bias", e)?),
             lora: None,
+            ia3: None,
         },
         norm: Norm {
             gamma: vector("mlm.norm.gamma", e)?,

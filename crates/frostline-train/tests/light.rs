@@ -34,6 +34,8 @@ fn exactly_what_a_way_names_moves_and_holds_state() {
         for name in [
             "none+lora",
             "first-1+lora",
+            "none+dora",
+            "first-1+ia3",
             "none+adapters",
             "none+bitfit",
             "first-2+norms",
@@ -74,11 +76,16 @@ fn the_start_is_the_encoders_own() {
         features(&model(setting).valid(), &setting.encoder, view, &settings(|s| s.eval.batch_tokens = 50))
     };
     let expected = rows(&plain);
-    for name in ["none+lora", "none+adapters", "none+lora+adapters"] {
+    for name in ["none+lora", "none+ia3", "none+adapters", "none+lora+adapters"] {
         let policy = ResolvedPolicy::parse(name, 3).unwrap();
         let added = setting(with_extras(&bert(), &policy, "all"), true);
         assert_eq!(rows(&added), expected, "{name}");
     }
+    // The norms of columns are computed in two ways, in f32 and in f64.
+    let policy = ResolvedPolicy::parse("none+dora", 3).unwrap();
+    let normed = rows(&setting(with_extras(&bert(), &policy, "all"), true));
+    let difference = normed.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+    assert!(difference < 1e-5, "{difference}");
     let policy = ResolvedPolicy::parse("head-only+mix", 3).unwrap();
     let mixed = setting(with_extras(&bert(), &policy, "query"), true);
     assert_ne!(rows(&mixed), expected, "a mix is the mean of all blocks' outputs at first");
@@ -108,17 +115,19 @@ fn a_mix_starts_as_the_mean_of_all_outputs() {
 #[test]
 fn merging_changes_nothing_that_is_computed() {
     for encoder in [bert(), modernbert(), deberta(), eurobert()] {
-        merged_computes_the_same(&encoder);
+        for policy in ["first-1+lora", "first-1+dora", "none+ia3", "none+ia3+lora"] {
+            merged_computes_the_same(&encoder, policy);
+        }
     }
 }
 
-fn merged_computes_the_same(encoder: &EncoderConfig) {
-    let (with, _, finished) = learn(encoder.clone(), "first-1+lora", &settings(as_they_are));
+fn merged_computes_the_same(encoder: &EncoderConfig, policy: &str) {
+    let (with, _, finished) = learn(encoder.clone(), policy, &settings(as_they_are));
     let mut plain = with.encoder.clone();
     plain.extras = Extras::default();
     let without = Setting { encoder: plain.clone(), ..setting(encoder.clone(), true) };
     let parameters = merged(&snapshot(&finished.model), &with.encoder);
-    assert!(parameters.keys().all(|path| !path.contains("lora")));
+    assert!(parameters.keys().all(|path| !path.contains("lora") && !path.contains("ia3")));
     let moved = replace(model(&without), &parameters).unwrap();
     let loss = |model: &Network<B>, setting: &Setting| {
         let view = (&setting.dev).into();
@@ -127,7 +136,7 @@ fn merged_computes_the_same(encoder: &EncoderConfig) {
             .loss_nats
     };
     let (a, b) = (loss(&finished.model, &with), loss(&moved, &without));
-    assert!((a - b).abs() < 1e-6, "{a} {b}");
+    assert!((a - b).abs() < 1e-6, "{policy}: {a} {b}");
     assert!((a - loss(&model(&without), &without)).abs() > 1e-3, "it has learned something");
 }
 

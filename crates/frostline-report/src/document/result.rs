@@ -1,7 +1,7 @@
 //! The first chapter: mean, interval, paired verdict and cost of every policy, all languages below each other. If there are
 //! many languages, a table of verdicts by language comes first.
 
-use frostline_record::Policy;
+use frostline_record::{PeftMethod, Policy};
 
 use crate::chart::Theme;
 use crate::document::{Chapter, add_figures, by_language, stages};
@@ -13,7 +13,7 @@ use crate::render::svg::Drawn;
 use crate::study::advice::SPLIT;
 use crate::study::place::PolicyPlace;
 use crate::study::words::{self, units};
-use crate::study::{BASELINE, Group, Study, distinct, twins};
+use crate::study::{BASELINE, Study, distinct, twins};
 use crate::table::{Quantity, Table};
 use crate::topic::{Place, Topics, collect_prose};
 
@@ -121,8 +121,20 @@ fn explain_tables(study: &Study, topics: &Topics, page: &mut Page) {
          or LayerNorms alone. `+mix`: heads read a learned mix of all blocks. `+adaptive`: blocks freeze as \
          their gradients settle.",
     );
-    let changes = |group: &Group| Policy::parse(&group.policy).is_ok_and(|policy| policy.takes_turns());
-    if study.groups.iter().any(changes) {
+    let has = |fits: fn(&Policy) -> bool| {
+        study.groups.iter().any(|group| Policy::parse(&group.policy).is_ok_and(|policy| fits(&policy)))
+    };
+    if has(|policy| policy.tuning().methods.contains(&PeftMethod::Dora)) {
+        page.item(
+            "**`+dora`**: added matrices as with `+lora`, and a learned norm for each column of a layer.",
+        );
+    }
+    if has(|policy| policy.tuning().methods.contains(&PeftMethod::Ia3)) {
+        page.item(
+            "**`+ia3`**: learned factors of keys, values and inner activations of the feed-forward layers.",
+        );
+    }
+    if has(Policy::takes_turns) {
         page.item(
             "**Policies that change during the run**: with `lp-ft` only heads learn for the first half of the steps (`lp-ft-25%`: \
              a quarter), then everything. With `lisa-K@N` K blocks learn at a time, drawn again every N steps; embeddings and \
