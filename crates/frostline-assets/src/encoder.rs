@@ -126,7 +126,7 @@ const WEIGHTS: [(&str, &str); 2] = [
 ];
 
 /// Returns the shard files that an index names, sorted, each once.
-fn shard_files(index: &str) -> Result<BTreeSet<String>, AssetError> {
+pub(crate) fn shard_files(index: &str) -> Result<BTreeSet<String>, AssetError> {
     let bad = |reason: String| AssetError::BadIndex { path: index.into(), reason };
     let index: serde_json::Value =
         serde_json::from_slice(&read(index)?).map_err(|error| bad(error.to_string()))?;

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::SearchedPlaces;
 use crate::format::Format;
-use crate::{AssetError, Origin, embedded, hub};
+use crate::{AssetError, HubCache, Origin, default_hub_cache, embedded, hub};
 
 /// The places in which datasets and encoders are searched, in this order: the user's folders, the cache of
 /// fetched files, then the name as a path. `embedded:NAME` is searched only among the embedded files.
@@ -16,15 +16,18 @@ pub struct Places {
     pub data: Option<PathBuf>,
     /// The user's folder of encoder folders (`--models`).
     pub models: Option<PathBuf>,
-    /// The cache of fetched files, with the subfolders `treebanks/` and `encoders/`.
+    /// The cache of fetched files, with the subfolders `treebanks/` and `encoders/`, and `hub/` in the layout of
+    /// `huggingface_hub`.
     pub cache: Option<PathBuf>,
+    /// The cache that `huggingface_hub` uses, in which fetched encoders are.
+    pub hub: Option<PathBuf>,
 }
 
 impl Places {
-    /// Returns the user's folders and the default cache.
+    /// Returns the user's folders and the default caches.
     #[must_use]
     pub fn new(data: Option<PathBuf>, models: Option<PathBuf>) -> Self {
-        Self { data, models, cache: default_cache() }
+        Self { data, models, cache: default_cache(), hub: default_hub_cache() }
     }
 
     /// Returns the same places; if [`Places::data`] is a ZIP archive, its datasets are unpacked into the cache.
@@ -59,9 +62,31 @@ impl Places {
         let cached = self.cache.as_ref().map(|cache| cache.join(kind.cache_folder()));
         let folders = [given, cached.as_deref()].into_iter().flatten();
         let mut names: Vec<String> = folders.flat_map(|folder| kind.names_in(folder)).collect();
+        if kind == AssetKind::Encoder {
+            names.extend(self.hub_caches().iter().flat_map(HubCache::models));
+        }
         names.sort();
         names.dedup();
         names.into_iter().chain(kind.embedded_names()).collect()
+    }
+
+    /// Returns the folders in the layout of `huggingface_hub`, each once.
+    fn hub_caches(&self) -> Vec<HubCache> {
+        let own = self.cache.as_ref().map(|cache| cache.join("hub"));
+        let mut roots: Vec<PathBuf> = [self.hub.clone(), own].into_iter().flatten().collect();
+        roots.dedup();
+        roots.into_iter().map(HubCache::at).collect()
+    }
+
+    /// Returns the folder of a hub id, with or without `@REVISION`, in a cache of `huggingface_hub`.
+    fn find_snapshot(&self, name: &str) -> Option<PathBuf> {
+        let (id, revision) = hub::split_revision(name);
+        let given = self.models.clone().map(HubCache::at);
+        let names = [Some(id), hub::other_name(id)].into_iter().flatten();
+        let caches: Vec<HubCache> = given.into_iter().chain(self.hub_caches()).collect();
+        names
+            .flat_map(|id| caches.iter().filter_map(move |cache| cache.snapshot(id, revision)))
+            .find(|folder| folder.join("config.json").exists())
     }
 
     /// Returns the folder for `name` and its origin.
@@ -87,6 +112,7 @@ impl Places {
             _ => None,
         };
         let other = hub::other_name(name).filter(|_| kind == AssetKind::Encoder);
+        let snapshot = if kind == AssetKind::Encoder { self.find_snapshot(name) } else { None };
         let under = |folder: Option<&Path>, name: Option<&str>| Some(folder?.join(name?));
         let candidates = [
             (direct, Origin::Given),
@@ -94,6 +120,7 @@ impl Places {
             (under(given, other), Origin::Given),
             (under(cached.as_deref(), Some(name)), Origin::Cache),
             (under(cached.as_deref(), other), Origin::Cache),
+            (snapshot, Origin::Cache),
             (Some(PathBuf::from(name)), Origin::Given),
         ];
         let is_name = !name.trim_matches(['.', '/']).is_empty() || Path::new(name).is_absolute();
@@ -112,6 +139,16 @@ impl Places {
         }
         if let Some(folder) = cached {
             looked.push((format!("in {} (cache)", folder.display()), Some(kind.names_in(&folder))));
+        }
+        if kind == AssetKind::Encoder {
+            // The own one is listed only if something is in it.
+            for (at, cache) in self.hub_caches().iter().enumerate() {
+                let models = cache.models();
+                if (at == 0 && self.hub.is_some()) || !models.is_empty() {
+                    let place = format!("in {} (cache of huggingface_hub)", cache.root().display());
+                    looked.push((place, Some(models)));
+                }
+            }
         }
         looked.push(("embedded in the program".into(), Some(kind.embedded_names())));
         Err(kind.missing_asset(name, looked))

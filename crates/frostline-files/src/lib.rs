@@ -15,5 +15,5 @@ pub use seal::{ChangedText, SEAL_BYTES, seal, seal_json, unseal, unseal_json};
 pub use space::{Space, can_write_into};
 pub use write::{
     Appender, Writer, append, copy, create_folder, create_new_folder, create_own_folder, is_part, keep_as,
-    lock_file, make_private, remove, remove_empty_folder, remove_own_folder, rename, write,
+    link, lock_file, make_private, remove, remove_empty_folder, remove_own_folder, rename, write,
 };

@@ -181,6 +181,38 @@ pub fn keep_as(from: &Path, to: &Path) -> Result<(), FileError> {
         .map_err(FileError::of(to))
 }
 
+/// Creates a link at `path` to the file `target`, which is relative to the link's folder, replacing any file there. If the
+/// system or file system has no links, the file is copied.
+///
+/// # Errors
+/// If both fail.
+pub fn link(target: &Path, path: &Path) -> Result<(), FileError> {
+    let part = part_of(path);
+    remove(&part)?;
+    if run_operation(Operation::Link, path, |_| symbolic_link(target, &part)).is_err() {
+        return copy(&path.parent().unwrap_or(path).join(target), path);
+    }
+    rename_file(&part, path).map_err(|error| {
+        let _ = fs::remove_file(&part);
+        FileError::of(path)(error)
+    })
+}
+
+#[cfg(unix)]
+fn symbolic_link(target: &Path, path: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, path)
+}
+
+#[cfg(windows)]
+fn symbolic_link(target: &Path, path: &Path) -> io::Result<()> {
+    std::os::windows::fs::symlink_file(target, path)
+}
+
+#[cfg(not(any(unix, windows)))]
+fn symbolic_link(_target: &Path, _path: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 fn rename_file(from: &Path, to: &Path) -> io::Result<()> {
     run_operation(Operation::Rename, to, |_| fs::rename(from, to))?;
     sync_folder(to);
@@ -412,6 +444,21 @@ mod tests {
                 assert_eq!(fs::read(name).expect("this one"), [round]);
             }
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_follows_its_target_and_replaces_what_was_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = folder.path().join("inner");
+        create_folder(&inner).expect("a folder");
+        write(&folder.path().join("blob"), b"one").expect("written");
+        let path = inner.join("name");
+        write(&path, b"old").expect("written");
+        link(Path::new("../blob"), &path).expect("linked");
+        assert_eq!(fs::read_link(&path).expect("a link"), Path::new("../blob"));
+        assert_eq!(fs::read(&path).expect("through the link"), b"one");
+        assert_eq!(inner.read_dir().expect("a folder").count(), 1, "no other name is left");
     }
 
     #[test]

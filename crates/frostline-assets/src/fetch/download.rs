@@ -12,6 +12,9 @@ use super::error::FetchError;
 use super::http::get;
 use super::options::Progress;
 
+/// Requests a file from a given byte on: the status of the answer is 200 or 206, or is reported as it is.
+pub(super) type RequestFile<'r> = &'r dyn Fn(&str, u64) -> Result<Response<ureq::Body>, FetchError>;
+
 /// Downloads one file into a folder, unless it is already there.
 pub(super) fn download_file(
     agent: &Agent,
@@ -19,20 +22,30 @@ pub(super) fn download_file(
     folder: &Path,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), FetchError> {
-    let done = folder.join(&entry.name);
-    if done.exists() && check_digest(&done, entry).is_ok() {
-        report_progress(entry, entry.bytes, progress);
-        return Ok(());
-    }
     // The digest in the name distinguishes it from partial files of another revision.
-    let digest = entry.digest.hex();
-    let part = folder.join(format!("{}.{}.part", entry.name, &digest[..12]));
-    transfer_bytes(agent, entry, &part, progress)?;
-    if let Err(error) = check_digest(&part, entry) {
-        let _ = frostline_files::remove(&part);
+    let part = folder.join(format!("{}.{}.part", entry.name, &entry.digest.hex()[..12]));
+    download_as(&|url, from| get(agent, url, from), entry, [&part, &folder.join(&entry.name)], progress).map(drop)
+}
+
+/// Downloads a file under the first name, and renames it to the second when it is complete, unless it is already there. Returns
+/// whether anything was downloaded.
+pub(super) fn download_as(
+    request: RequestFile<'_>,
+    entry: &RemoteEntry,
+    [part, done]: [&Path; 2],
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<bool, FetchError> {
+    if done.exists() && check_digest(done, entry).is_ok() {
+        report_progress(entry, entry.bytes, progress);
+        return Ok(false);
+    }
+    transfer_bytes(request, entry, part, progress)?;
+    if let Err(error) = check_digest(part, entry) {
+        let _ = frostline_files::remove(part);
         return Err(error);
     }
-    Ok(frostline_files::rename(&part, &done)?)
+    frostline_files::rename(part, done)?;
+    Ok(true)
 }
 
 /// Downloads a file of which neither size nor digest is known before, from its beginning.
@@ -74,7 +87,7 @@ pub(super) fn download_unlisted(
 
 /// Appends the missing bytes to `part`, or rewrites it if the host does not support ranges.
 fn transfer_bytes(
-    agent: &Agent,
+    request: RequestFile<'_>,
     entry: &RemoteEntry,
     part: &Path,
     progress: &mut dyn FnMut(Progress<'_>),
@@ -85,7 +98,7 @@ fn transfer_bytes(
         return Ok(());
     }
     let here = if here > entry.bytes { 0 } else { here };
-    let mut response = get(agent, &entry.url, here)?;
+    let mut response = request(&entry.url, here)?;
     let (mut bytes, mut file) = match response.status().as_u16() {
         206 if resumes_at(&response, here) => (here, frostline_files::append(part)?),
         200 => {
@@ -131,7 +144,7 @@ fn resumes_at(response: &Response<ureq::Body>, from: u64) -> bool {
 }
 
 /// Compares a file with the host's list.
-fn check_digest(path: &Path, entry: &RemoteEntry) -> Result<(), FetchError> {
+pub(super) fn check_digest(path: &Path, entry: &RemoteEntry) -> Result<(), FetchError> {
     let bytes = fs::metadata(path).map_err(FetchError::with_path(path))?.len();
     if bytes != entry.bytes {
         return Err(size_error(entry, bytes));

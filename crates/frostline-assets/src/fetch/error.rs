@@ -78,6 +78,52 @@ pub enum FetchError {
         /// The next step.
         hint: String,
     },
+    /// The encoder's owner gives access to some users alone.
+    #[error("{id} is gated: its owner asks you to accept terms; {}", gated_hint(.page, .token.as_deref()))]
+    Gated {
+        /// The hub id.
+        id: String,
+        /// The encoder's page.
+        page: String,
+        /// Where the token was found, if there is one.
+        token: Option<String>,
+    },
+    /// The hub has the encoder, but not this revision.
+    #[error("{id} has no revision `{revision}`; expected a branch, a tag or a commit of {page}/commits/main")]
+    NoRevision {
+        /// The hub id.
+        id: String,
+        /// The requested revision.
+        revision: String,
+        /// The encoder's page.
+        page: String,
+    },
+    /// The hub does not accept the token.
+    #[error(
+        "{hub} does not accept the token in {place}; make a new one on {hub}/settings/tokens, or unset it for public encoders"
+    )]
+    BadToken {
+        /// Where the token was found.
+        place: String,
+        /// The hub.
+        hub: String,
+    },
+    /// The encoder belongs to no family that this program can train.
+    #[error("{id} was not downloaded: {reason}")]
+    Unsupported {
+        /// The hub id.
+        id: String,
+        /// The reason, from its `config.json`.
+        reason: String,
+    },
+    /// A host leads to another address that is not followed.
+    #[error("{url}: the host redirects {reason}, which is not followed; check the address of the host")]
+    Redirect {
+        /// The requested address.
+        url: String,
+        /// Where to.
+        reason: String,
+    },
     /// The host answered with an error.
     #[error(
         "{url}: the host answered with status {status}; try again later: files that are already complete are kept"
@@ -107,7 +153,7 @@ pub enum FetchError {
         reason: String,
     },
     /// The host has the name, but not the files that Frostline needs.
-    #[error("{name} at {revision} has no {missing}; its files: {}", .found.join(", "))]
+    #[error("{name} at {revision} has no {missing}; its files: {}", join_names(.found))]
     MissingFile {
         /// Treebank or hub id.
         name: String,
@@ -181,6 +227,14 @@ pub enum FetchError {
         /// The system's error.
         source: std::io::Error,
     },
+}
+
+/// The next step for a gated encoder.
+fn gated_hint(page: &str, token: Option<&str>) -> String {
+    match token {
+        None => format!("accept them on {page}, then set HF_TOKEN to a token of that account, or run `hf auth login`"),
+        Some(place) => format!("accept them on {page} with the account of the token in {place}"),
+    }
 }
 
 impl From<frostline_files::FileError> for FetchError {

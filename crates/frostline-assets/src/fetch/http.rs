@@ -13,10 +13,19 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// Returns a client that treats every status as a response and times out on a dead connection. An encrypted
 /// connection stays encrypted over all redirects; other connections, to this machine, follow none.
 pub(super) fn build_agent(encrypted: bool) -> Agent {
-    let redirects = if encrypted { 10 } else { 0 };
+    build(encrypted, if encrypted { 10 } else { 0 })
+}
+
+/// Returns a client for the hub, which follows redirects itself: a hub on this machine may lead to an encrypted host.
+pub(super) fn build_hub_agent(encrypted: bool) -> Agent {
+    build(encrypted, 0)
+}
+
+fn build(encrypted: bool, redirects: u32) -> Agent {
     Agent::config_builder()
         .https_only(encrypted)
         .max_redirects(redirects)
+        .max_redirects_will_error(false)
         .http_status_as_error(false)
         .timeout_connect(Some(Duration::from_secs(20)))
         .timeout_recv_response(Some(SILENCE))

@@ -7,11 +7,16 @@
 use serde_json::Value;
 use ureq::Agent;
 
+use super::endpoint::escape;
 use super::entry::{Digest, GIT_DIGITS, RemoteEntry, SHA256_DIGITS, hex_digits};
 use super::error::FetchError;
 use super::http;
-use super::options::{FetchOptions, Hosts};
+use super::hub_client::{About, HubClient};
+use super::options::Hosts;
 use crate::licence;
+
+/// The most pages of a list that are read.
+const MOST_PAGES: usize = 100;
 
 /// Returns the files to fetch of a treebank's release.
 pub(super) fn list_treebank(
@@ -39,57 +44,95 @@ pub(super) fn list_treebank(
     Ok(chosen.map(|file| file.entry_at(&at)).collect())
 }
 
-/// Returns the commit of an encoder's revision, and the files to fetch of it.
+/// Returns the commit of an encoder's revision, and the files in its folder.
 pub(super) fn list_encoder(
-    agent: &Agent,
-    options: &FetchOptions,
-    id: &str,
-    revision: &str,
-) -> Result<(String, Vec<RemoteEntry>), FetchError> {
-    let hub = &options.hosts.hub;
-    let hint = format!("check the hub id and the revision ({revision}); private encoders cannot be fetched");
-    let url = format!("{hub}/api/models/{id}/revision/{revision}");
-    let facts = http::request_json(agent, &url, &hint)?;
+    client: &HubClient,
+    about: About<'_>,
+) -> Result<(String, Vec<ListedFile>), FetchError> {
+    let api = format!("{}/api/models/{}", client.base(), about.id);
+    let url = format!("{api}/revision/{}", escape(about.revision));
+    let (facts, _) = client.get_json(&url, about)?;
     let commit = hex_digits(&facts["sha"], "the commit", GIT_DIGITS);
-    let commit = commit.map_err(|reason| FetchError::Listing { url, reason })?;
-
-    let url = format!("{hub}/api/models/{id}/tree/{commit}");
-    let listed = plain_files(&url, &http::request_json(agent, &url, &hint)?, "path", "oid")?;
-    let is = |wanted: &'static str| move |name: &str| name == wanted;
-    let index = "model.safetensors.index.json";
-    let sharded = listed.iter().any(|file| file.name == index)
-        && !listed.iter().any(|file| file.name == "model.safetensors");
-    let weights = |name: &str| match sharded {
-        true => name == index || (name.starts_with("model-") && name.ends_with(".safetensors")),
-        false => name == "model.safetensors",
-    };
-    let tokenizer = |name: &str| name == "tokenizer.json" || name == "vocab.txt";
-    require_file(&listed, id, revision, &is("config.json"), "config.json")?;
-    require_file(&listed, id, revision, &tokenizer, "tokenizer.json or vocab.txt")?;
-    if options.weights {
-        require_file(&listed, id, revision, &weights, "weights in safetensors format")?;
+    let commit = commit.map_err(|reason| FetchError::Listing { url, reason })?.to_ascii_lowercase();
+    let mut url = format!("{api}/tree/{commit}");
+    let mut listed = Vec::new();
+    for _ in 0..MOST_PAGES {
+        let (list, next) = client.get_json(&url, about)?;
+        listed.extend(plain_files(&url, &list, "path", "oid")?);
+        match next {
+            Some(next) => url = next,
+            None => return Ok((commit, listed)),
+        }
     }
-    let others = ["config.json", "tokenizer_config.json", "special_tokens_map.json"];
-    let chosen = listed.into_iter().filter(|file| {
-        let name = file.name.as_str();
-        let described = others.contains(&name) || licence::FILES.contains(&name);
-        described || tokenizer(name) || (options.weights && weights(name))
-    });
-    let at = format!("{hub}/{id}/resolve/{commit}");
-    Ok((commit.to_string(), chosen.map(|file| file.entry_at(&at)).collect()))
+    Err(FetchError::Listing { url, reason: format!("more than {MOST_PAGES} pages") })
+}
+
+/// Returns the files of an encoder that are downloaded.
+///
+/// # Errors
+/// If one is missing without which the encoder cannot be used.
+pub(super) fn choose_encoder_files(
+    listed: Vec<ListedFile>,
+    about: About<'_>,
+    need_weights: bool,
+) -> Result<Vec<ListedFile>, FetchError> {
+    let names: Vec<String> = listed.iter().map(|file| file.name.clone()).collect();
+    let weights = weight_files(&names);
+    let tokenizer = |name: &str| name == "tokenizer.json" || name == "vocab.txt";
+    let require = |fits: &dyn Fn(&str) -> bool, missing| {
+        require_file(&listed, about.id, about.revision, fits, missing)
+    };
+    require(&|name| name == "config.json", "config.json")?;
+    require(
+        &tokenizer,
+        "tokenizer.json or vocab.txt (in Python, `AutoTokenizer.from_pretrained(ID).save_pretrained(FOLDER)` makes the first)",
+    )?;
+    if need_weights {
+        require(
+            &|name| weights.iter().any(|file| file == name),
+            "weights as safetensors or pytorch_model.bin",
+        )?;
+    }
+    let is_chosen =
+        |name: &str| is_described(name) || (need_weights && weights.iter().any(|file| file == name));
+    Ok(listed.into_iter().filter(|file| is_chosen(&file.name)).collect())
+}
+
+/// Returns whether a file of an encoder is fetched with or without its weights.
+pub(super) fn is_described(name: &str) -> bool {
+    const NAMES: [&str; 5] =
+        ["config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json"];
+    NAMES.contains(&name) || licence::FILES.contains(&name)
+}
+
+/// Returns the files of weights in the first form that an encoder has: whole, or the index and all shards.
+pub(super) fn weight_files(names: &[String]) -> Vec<String> {
+    for (whole, stem) in [("model.safetensors", "model-"), ("pytorch_model.bin", "pytorch_model-")] {
+        if names.iter().any(|name| name == whole) {
+            return vec![whole.into()];
+        }
+        let index = format!("{whole}.index.json");
+        if names.contains(&index) {
+            let end = &whole[whole.rfind('.').unwrap_or(whole.len())..];
+            let shards = names.iter().filter(|name| name.starts_with(stem) && name.ends_with(end));
+            return std::iter::once(&index).chain(shards).cloned().collect();
+        }
+    }
+    Vec::new()
 }
 
 /// A file in a list.
-struct ListedFile {
-    name: String,
+#[derive(Debug)]
+pub(super) struct ListedFile {
+    pub(super) name: String,
     bytes: u64,
     digest: Digest,
 }
 
 impl ListedFile {
-    fn entry_at(self, folder_url: &str) -> RemoteEntry {
+    pub(super) fn entry_at(self, folder_url: &str) -> RemoteEntry {
         RemoteEntry {
-            url: format!("{folder_url}/{}", self.name),
+            url: format!("{folder_url}/{}", escape(&self.name)),
             name: self.name,
             bytes: self.bytes,
             digest: self.digest,

@@ -1,13 +1,15 @@
 //! Downloads into the cache, so that [`Places`](crate::Places) finds them by name.
 //!
 //! A treebank comes from the repository of its Universal Dependencies release, an encoder from the Hugging Face
-//! hub. Both hosts list each file with its size and digest; a file that does not match is an error. The first
-//! download writes the SHA-256 of every file to `fetched.json` in the same folder, and a later fetch of the
-//! same name checks the files against it, without a connection. [`FetchOptions::pins`] requires a given SHA-256
-//! from the start. The digests of some treebanks' files are compiled in ([`known_blobs`]). Files that state a
-//! licence are kept with the others.
+//! hub. Both hosts list each file with its size and digest; a file that does not match is an error.
+//! [`FetchOptions::pins`] requires a given SHA-256 from the start. The digests of some treebanks' files are compiled in
+//! ([`known_blobs`]). Files that state a licence are kept with the others.
 //!
-//! A folder appears in the cache when it is complete: the download is stored in `NAME.part`, from which an
+//! An encoder goes into the cache that `huggingface_hub` uses ([`HubCache`](crate::HubCache)), in which the name of every
+//! file is its digest. For a treebank, the first download writes the SHA-256 of every file to `fetched.json` in the same
+//! folder. A later fetch of the same name checks the files, without a connection.
+//!
+//! A treebank's folder appears in the cache when it is complete: the download is stored in `NAME.part`, from which an
 //! interrupted download resumes. An existing folder is checked and never overwritten.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,17 +26,25 @@ use crate::source::Source;
 use self::entry::RemoteEntry;
 
 mod download;
+mod encoder;
 mod endpoint;
 mod entry;
 mod error;
 mod http;
+pub(crate) mod hub_client;
+mod hub_store;
+mod known;
 mod listing;
 mod options;
 mod release;
+mod token;
 
+pub use encoder::encoder;
 pub use error::FetchError;
-pub use options::{FetchOptions, Fetched, Hosts, Progress, UD_RELEASE};
+pub use known::{KNOWN_DATASETS, KnownDataset, dataset};
+pub use options::{ConfigCheck, FetchOptions, Fetched, Hosts, Progress, UD_RELEASE};
 pub use release::{git_blob_id, known_blobs};
+pub use token::HubToken;
 
 /// Name of the file that lists the fetched files.
 const RECORD: &str = "fetched.json";
@@ -74,39 +84,6 @@ pub fn treebank(
     let list = listing::list_treebank(&agent, &options.hosts, name, revision)?;
     release::check_list(name, revision, &list)?;
     fetch.download(&agent, revision, &list, progress)
-}
-
-/// Fetches an encoder by its hub id, such as `distilbert-base-multilingual-cased`, or by the short name that built-in plans
-/// have for it ([`hub_id`](crate::hub_id)): config, tokenizer and, if [`FetchOptions::weights`] is set, weights.
-///
-/// # Errors
-/// If the id is invalid, the hub has no such encoder or revision, the encoder lacks a file that
-/// Frostline needs, the connection fails or is not allowed, a file does not match the hub's list or its pin, or
-/// the cache cannot be written.
-pub fn encoder(
-    hub_id: &str,
-    options: &FetchOptions,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Fetched, FetchError> {
-    let hub_id = crate::hub_id(hub_id);
-    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let part = |part: &str| {
-        !part.is_empty() && !part.starts_with('.') && !part.ends_with(".part") && part.chars().all(legal)
-    };
-    if hub_id.split('/').count() > 2 || !hub_id.split('/').all(part) {
-        return Err(FetchError::NoName {
-            name: hub_id.into(),
-            expected: "a hub id such as distilbert-base-multilingual-cased or OWNER/NAME",
-        });
-    }
-    let fetch = Fetch::new(AssetKind::Encoder, hub_id, options.revision.as_deref(), options)?;
-    if let Some(cached) = fetch.check_cached()? {
-        return Ok(cached);
-    }
-    let revision = options.revision.as_deref().unwrap_or("main");
-    let agent = fetch.connect_to(&[&options.hosts.hub])?;
-    let (commit, list) = listing::list_encoder(&agent, options, hub_id, revision)?;
-    fetch.download(&agent, &commit, &list, progress)
 }
 
 /// Fetches a ZIP archive of datasets from an address that ends in `.zip` and unpacks it into the cache: the returned folder is for
@@ -177,11 +154,7 @@ impl<'o> Fetch<'o> {
         wanted: Option<&'o str>,
         options: &'o FetchOptions,
     ) -> Result<Self, FetchError> {
-        for (file, pin) in &options.pins {
-            if !entry::is_hex(pin, entry::SHA256_DIGITS) {
-                return Err(FetchError::BadPin { file: file.clone(), pin: pin.clone() });
-            }
-        }
+        check_form_of_pins(options)?;
         Ok(Self {
             name: name.into(),
             wanted,
@@ -257,6 +230,25 @@ impl<'o> Fetch<'o> {
         list: &[RemoteEntry],
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Fetched, FetchError> {
+        self.put_in_place(revision, |part| {
+            if let Err(error) = self.fill_folder(agent, part, revision, list, progress) {
+                let is_known = !release::known_blobs(&self.name, revision).is_empty();
+                if is_known && matches!(error, FetchError::Digest { .. } | FetchError::OtherFile { .. }) {
+                    // The host's list is correct but its files are not: none of them can be trusted.
+                    let _ = frostline_files::remove_own_folder(part);
+                }
+                return Err(error);
+            }
+            Ok(list.iter().map(|entry| entry.name.clone()).collect())
+        })
+    }
+
+    /// Lets `fill` write files into `NAME.part`, and renames the folder into place. `fill` returns the files' names.
+    fn put_in_place(
+        &self,
+        revision: &str,
+        fill: impl FnOnce(&Path) -> Result<Vec<String>, FetchError>,
+    ) -> Result<Fetched, FetchError> {
         let part = self.folder.with_added_extension("part");
         let lock = lock_folder(&part)?;
         // Another process may have finished fetching this since the check above.
@@ -265,21 +257,14 @@ impl<'o> Fetch<'o> {
             let _ = frostline_files::remove_own_folder(&part);
             return Ok(cached);
         }
-        if let Err(error) = self.fill_folder(agent, &part, revision, list, progress) {
-            let is_known = !release::known_blobs(&self.name, revision).is_empty();
-            if is_known && matches!(error, FetchError::Digest { .. } | FetchError::OtherFile { .. }) {
-                // The host's list is correct but its files are not: none of them can be trusted.
-                let _ = frostline_files::remove_own_folder(&part);
-            }
-            return Err(error);
-        }
+        let names = fill(&part)?;
         frostline_files::rename(&part, &self.folder)?;
         // After the renaming, so that the next process to get the lock finds the folder in place.
         let _ = frostline_files::remove(&self.folder.join(LOCK));
         drop(lock);
-        let named = list.iter().map(|entry| {
-            let source = self.source(&self.folder, &entry.name)?;
-            Ok((entry.name.clone(), source))
+        let named = names.into_iter().map(|name| {
+            let source = self.source(&self.folder, &name)?;
+            Ok((name, source))
         });
         Ok(self.describe_fetched(revision, named.collect::<Result<_, FetchError>>()?, true))
     }
@@ -339,17 +324,34 @@ impl<'o> Fetch<'o> {
         Ok(Source::of_file(&folder.join(name), Origin::Cache)?)
     }
 
-    /// Compares a file with its pin, if it has one. `hint` is the next step if they differ.
     fn check_pin(&self, file: &str, found: &str, hint: impl FnOnce() -> String) -> Result<(), FetchError> {
-        match self.options.pins.get(file) {
-            Some(pin) if !pin.eq_ignore_ascii_case(found) => Err(FetchError::Pin {
-                file: file.into(),
-                expected: pin.clone(),
-                found: found.into(),
-                hint: hint(),
-            }),
-            _ => Ok(()),
-        }
+        check_pin(self.options, file, found, hint)
+    }
+}
+
+/// Compares a file with its pin, if it has one. `hint` is the next step if they differ.
+fn check_pin(
+    options: &FetchOptions,
+    file: &str,
+    found: &str,
+    hint: impl FnOnce() -> String,
+) -> Result<(), FetchError> {
+    match options.pins.get(file) {
+        Some(pin) if !pin.eq_ignore_ascii_case(found) => Err(FetchError::Pin {
+            file: file.into(),
+            expected: pin.clone(),
+            found: found.into(),
+            hint: hint(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that every pin is a SHA-256.
+fn check_form_of_pins(options: &FetchOptions) -> Result<(), FetchError> {
+    match options.pins.iter().find(|(_, pin)| !entry::is_hex(pin, entry::SHA256_DIGITS)) {
+        Some((file, pin)) => Err(FetchError::BadPin { file: file.clone(), pin: pin.clone() }),
+        None => Ok(()),
     }
 }
 

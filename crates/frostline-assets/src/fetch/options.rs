@@ -3,17 +3,27 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::token::HubToken;
 use crate::licence::Licence;
 use crate::source::Source;
+
+/// A check of an encoder's `config.json` before its weights are downloaded. The error states why the encoder cannot be used.
+pub type ConfigCheck = fn(&str) -> Result<(), String>;
 
 /// The Universal Dependencies release that is fetched by default.
 pub const UD_RELEASE: &str = "r2.16";
 
 /// The settings of a download.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct FetchOptions {
     /// The cache; see [`default_cache`](crate::default_cache).
     pub cache: PathBuf,
+    /// The cache of encoders, in the layout of `huggingface_hub`; see [`default_hub_cache`](crate::default_hub_cache).
+    pub hub_cache: PathBuf,
+    /// The token for the hub; it is sent to [`Hosts::hub`] alone.
+    pub token: Option<HubToken>,
+    /// A check of an encoder's `config.json` before its other files are downloaded.
+    pub check_config: Option<ConfigCheck>,
     /// A tag, branch or commit; `None` means [`UD_RELEASE`] for treebanks and the hub's newest commit
     /// for encoders.
     pub revision: Option<String>,
@@ -24,6 +34,8 @@ pub struct FetchOptions {
     pub weights: bool,
     /// Whether no connection may be opened: cached files are checked, and missing ones are an error.
     pub offline: bool,
+    /// Whether no connection to the hub may be opened.
+    pub hub_offline: bool,
     /// The hosts to download from.
     pub hosts: Hosts,
 }
@@ -37,6 +49,8 @@ pub struct Hosts {
     pub treebank_files: String,
     /// The Hugging Face hub.
     pub hub: String,
+    /// Serves the archives of datasets that have no repository, such as SST-2.
+    pub archives: String,
 }
 
 /// The progress of one file.
@@ -77,6 +91,7 @@ impl Default for Hosts {
             treebank_lists: "https://api.github.com".into(),
             treebank_files: "https://raw.githubusercontent.com".into(),
             hub: "https://huggingface.co".into(),
+            archives: "https://dl.fbaipublicfiles.com".into(),
         }
     }
 }
@@ -99,15 +114,20 @@ impl Hosts {
 }
 
 impl FetchOptions {
-    /// Everything from the default revision and the default hosts.
+    /// Everything from the default revision and the default hosts, without a token. Encoders go into `hub/` in the cache.
     #[must_use]
     pub fn new(cache: impl Into<PathBuf>) -> Self {
+        let cache = cache.into();
         Self {
-            cache: cache.into(),
+            hub_cache: cache.join("hub"),
+            cache,
+            token: None,
+            check_config: None,
             revision: None,
             pins: BTreeMap::new(),
             weights: true,
             offline: false,
+            hub_offline: false,
             hosts: Hosts::default(),
         }
     }
