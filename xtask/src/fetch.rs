@@ -12,7 +12,8 @@ use crate::workspace;
 /// Fetches what was named, or else everything that a plan reads.
 #[cfg(feature = "fetch")]
 pub(crate) fn run_fetch(args: FetchArgs) -> CommandResult<Ending> {
-    frostline_sweep::fetch(&args.into_request(), &workspace::workspace_place())
+    // xtask has no code of encoders, so a sweep finds an unknown family only later.
+    frostline_sweep::fetch(&args.into_request(), &workspace::workspace_place(), None)
 }
 
 /// Runs the same command with the feature `fetch`.

@@ -8,6 +8,9 @@ use frostline_sweep::FetchRequest;
 /// `fetch`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Encoders go into the cache of huggingface_hub, so that Python finds them too: HF_HUB_CACHE, else hub in HF_HOME, else hub in \
+FROSTLINE_CACHE, else huggingface/hub in the user's cache folder. A token for gated encoders is HF_TOKEN, or what `hf auth login` stored.
+
 Every file is checked against the host's list of sizes and digests. The files of UD English EWT and UD \
 Naija NSC, release r2.16, are also known to the program: it accepts no others, whatever the host.
 
@@ -15,17 +18,18 @@ Examples:
     frostline fetch                                      # what the plan `paper` reads
     frostline fetch --plan my-plan.toml --offline        # what the cache has of it
     frostline fetch UD_Wolof-WTB distilbert-base-multilingual-cased
+    frostline fetch FacebookAI/xlm-roberta-base@main     # a branch, a tag or a commit
     frostline fetch --hub https://hub.example.org --treebanks https://ud.example.org")]
 pub struct FetchArgs {
-    /// Treebanks such as UD_English-EWT, encoders by hub id, and ZIP archives of treebanks by address [default: all that the plan
-    /// reads]
+    /// Treebanks such as UD_English-EWT, sst2, encoders by hub id, and ZIP archives of treebanks by address [default: all that the
+    /// plan reads]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// The plan whose inputs are fetched: a built-in name or a TOML file [default: paper]
     #[arg(long, value_name = "PLAN", conflicts_with = "names")]
     plan: Option<PathBuf>,
-    /// The cache; a sweep finds it with FROSTLINE_CACHE=DIR [default: FROSTLINE_CACHE, else frostline in
-    /// the user's cache folder]
+    /// The cache of treebanks and of encoders; a sweep finds it with FROSTLINE_CACHE=DIR [default: FROSTLINE_CACHE, else frostline
+    /// in the user's cache folder; for encoders see below]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     /// A tag, branch or commit instead of the usual one; needs NAME, since a plan's treebanks and encoders
@@ -38,8 +42,8 @@ pub struct FetchArgs {
     /// Fetch encoders without their weights
     #[arg(long)]
     no_weights: bool,
-    /// Open no connection: check what is in the cache, and name what is not [default: off, or on with
-    /// FROSTLINE_OFFLINE=1]
+    /// Open no connection: check what is in the cache, and name what is not [default: off, or on with FROSTLINE_OFFLINE=1, and for
+    /// encoders with HF_HUB_OFFLINE=1]
     #[arg(long)]
     offline: bool,
     /// A mirror of the Hugging Face hub [default: HF_ENDPOINT, else huggingface.co]

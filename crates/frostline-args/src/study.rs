@@ -60,7 +60,7 @@ pub struct StudyArgs {
         default_missing_value = "recommendation"
     )]
     decide: Option<DecideFor>,
-    /// The folder or the ZIP archive that holds treebanks
+    /// The folder that holds treebanks, or a ZIP archive of them by path or address
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// The folder that holds encoders

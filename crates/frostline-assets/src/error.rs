@@ -199,10 +199,10 @@ impl fmt::Display for SearchedPlaces {
     }
 }
 
-/// How to get a dataset: only treebanks of Universal Dependencies can be fetched.
+/// How to get a dataset: treebanks of Universal Dependencies and a few others can be fetched.
 fn data_hint(name: &str) -> String {
     let given = "give the folder that contains it with --data DIR";
-    match name.starts_with("UD_") {
+    match name.starts_with("UD_") || crate::KnownDataset::find(name).is_some() {
         true => format!("{given}, or get it with `frostline fetch {name}`"),
         false => given.into(),
     }

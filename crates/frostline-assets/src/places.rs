@@ -52,7 +52,17 @@ impl Places {
         self.all_names(AssetKind::Dataset, self.data.as_deref())
     }
 
-    /// Returns the names of all encoders in the user's folder, in the cache and in the program.
+    /// Returns the ids of all models in the caches that are in the layout of `huggingface_hub`, sorted. They may be of any kind:
+    /// other programs have downloaded some of them.
+    #[must_use]
+    pub fn hub_models(&self) -> Vec<String> {
+        let mut ids: Vec<String> = self.hub_caches().iter().flat_map(HubCache::models).collect();
+        ids.sort();
+        ids.dedup();
+        ids
+    }
+
+    /// Returns the names of all encoders in the user's folder, in the cache and in the program, without [`Places::hub_models`].
     #[must_use]
     pub fn encoders(&self) -> Vec<String> {
         self.all_names(AssetKind::Encoder, self.models.as_deref())
@@ -62,9 +72,6 @@ impl Places {
         let cached = self.cache.as_ref().map(|cache| cache.join(kind.cache_folder()));
         let folders = [given, cached.as_deref()].into_iter().flatten();
         let mut names: Vec<String> = folders.flat_map(|folder| kind.names_in(folder)).collect();
-        if kind == AssetKind::Encoder {
-            names.extend(self.hub_caches().iter().flat_map(HubCache::models));
-        }
         names.sort();
         names.dedup();
         names.into_iter().chain(kind.embedded_names()).collect()

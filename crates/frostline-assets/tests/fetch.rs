@@ -336,8 +336,13 @@ fn damaged_weights_fail_their_sha256() {
     let fetched = fetch::encoder("some/encoder", &options, &mut quiet).unwrap();
     assert!(!fetched.files.contains_key("model.safetensors"));
     options.weights = true;
-    let error = fetch::encoder("some/encoder", &options, &mut quiet).unwrap_err();
-    assert!(error.to_string().contains("fetched without weights"), "{error}");
+    fetch::encoder("some/encoder", &options, &mut quiet).unwrap_err();
+    server.page(&format!("/hub/some/encoder/resolve/{COMMIT}/model.safetensors"), "weights");
+    let fetched = fetch::encoder("some/encoder", &options, &mut quiet).unwrap();
+    assert!(
+        fetched.downloaded && fetched.files.contains_key("model.safetensors"),
+        "only the weights were missing"
+    );
 }
 
 #[test]
@@ -368,13 +373,22 @@ fn invalid_digests_and_commits_are_errors() {
 }
 
 #[test]
-fn an_encoder_without_safetensors_lists_what_it_has() {
+fn weights_of_torch_are_fetched_if_there_are_no_others() {
     let server =
         encoder(&[("pytorch_model.bin", b"pickle"), ("config.json", b"{}"), ("vocab.txt", b"[PAD]\n")]);
+    let cache = tempfile::tempdir().unwrap();
+    let fetched = fetch::encoder("some/encoder", &server.options(cache.path()), &mut quiet).unwrap();
+    assert!(fetched.files.contains_key("pytorch_model.bin"));
+    assert!(cached(cache.path()).encoder("some/encoder", true).unwrap().sources.contains_key("weights"));
+}
+
+#[test]
+fn an_encoder_without_weights_lists_what_it_has() {
+    let server = encoder(&[("tf_model.h5", b"other"), ("config.json", b"{}"), ("vocab.txt", b"[PAD]\n")]);
     let cache = tempfile::tempdir().unwrap();
     let error = fetch::encoder("some/encoder", &server.options(cache.path()), &mut quiet).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "some/encoder at main has no weights in safetensors format; its files: config.json, pytorch_model.bin, vocab.txt"
+        "some/encoder at main has no weights as safetensors or pytorch_model.bin; its files: config.json, tf_model.h5, vocab.txt"
     );
 }

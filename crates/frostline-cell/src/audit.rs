@@ -46,6 +46,21 @@ impl Audit {
     pub fn holds(&self) -> bool {
         self.changed.is_empty() && self.unmoved.is_empty()
     }
+
+    /// Returns the result as a sentence for a model card.
+    #[must_use]
+    pub fn statement(&self) -> String {
+        let idle = match self.idle {
+            0 => String::new(),
+            idle => format!(", {idle} had nothing to learn from"),
+        };
+        let verdict = if self.holds() { "The policy holds." } else { "The policy is VIOLATED." };
+        format!(
+            "`frostline audit` compared the saved weights with those before training: {} frozen tensors are bit-identical, {} \
+             trainable ones moved{idle}. {verdict}",
+            self.frozen, self.moved
+        )
+    }
 }
 
 impl Auditor {

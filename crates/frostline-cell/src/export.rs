@@ -20,6 +20,22 @@ pub struct OutputExists(pub PathBuf);
 /// If the cell has no record, failed or saved no model, the model does not open, `out` contains files
 /// ([`OutputExists`]) or cannot be written.
 pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
+    let (record, files) = check_saved(run)?;
+    let mut files = copy(&run.join("model"), &files, out)?;
+    if !files.iter().any(|file| file == card::FILE) {
+        // The cell is older than cards, or could not write one.
+        card::write(out, &record)?;
+        files.insert(0, card::FILE.into());
+    }
+    Ok((record, files))
+}
+
+/// Checks that the model saved in the cell's folder opens and has the tags of its record. Returns the record and the names of the
+/// model's files.
+///
+/// # Errors
+/// If the cell has no record, failed or saved no model, or the model does not open.
+pub fn check_saved(run: &Path) -> Result<(Record, Vec<String>)> {
     let cell = run.display();
     let (record, result) = crate::cell::finished(run).with_context(|| cell.to_string())?;
     let model = run.join("model");
@@ -32,12 +48,7 @@ pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
         "{}: its id2label names other tags than the cell's record; run the cell again",
         model.join("config.json").display()
     );
-    let mut files = copy(&model, &names(&model, &result.files)?, out)?;
-    if !files.iter().any(|file| file == card::FILE) {
-        // The cell is older than cards, or could not write one.
-        card::write(out, &record)?;
-        files.insert(0, card::FILE.into());
-    }
+    let files = names(&model, &result.files)?;
     Ok((record, files))
 }
 

@@ -7,8 +7,9 @@
 mod download;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use frostline_assets::KnownDataset;
 use frostline_record::Plan;
 
 use crate::ending::Ending;
@@ -23,6 +24,8 @@ use crate::request::FetchRequest;
 struct Wanted {
     /// Treebanks of Universal Dependencies.
     treebanks: BTreeSet<String>,
+    /// Datasets whose archives the program knows.
+    known: BTreeSet<String>,
     /// Encoders by hub id.
     encoders: BTreeSet<String>,
     /// ZIP archives of datasets by address.
@@ -31,14 +34,22 @@ struct Wanted {
     elsewhere: BTreeSet<String>,
 }
 
-/// Downloads what was named, or else everything that a plan reads, into the cache.
+/// A check of an encoder's `config.json`; see `FetchOptions::check_config` of `frostline-assets`.
+pub type ConfigCheck = fn(&str) -> std::result::Result<(), String>;
+
+/// Downloads what was named, or else everything that a plan reads, into the cache. `check_config` may refuse an encoder before
+/// its weights are downloaded; a caller without the code of encoders has none.
 ///
 /// # Errors
-/// If the plan, a name, a pin or a host's address is invalid, a download fails, the cache cannot be written, or lacks
-/// something in offline mode. Always without the feature `fetch`.
+/// If the plan, a name, a pin or a host's address is invalid, an encoder is refused, a download fails, the cache cannot be written,
+/// or lacks something in offline mode. Always without the feature `fetch`.
 #[cfg(feature = "fetch")]
-pub fn fetch(request: &FetchRequest, place: &Place) -> CommandResult<Ending> {
-    let options = download::fetch_options(request)?;
+pub fn fetch(
+    request: &FetchRequest,
+    place: &Place,
+    check_config: Option<ConfigCheck>,
+) -> CommandResult<Ending> {
+    let options = download::fetch_options(request, check_config)?;
     let wanted = choose_wanted(request, place)?;
     for name in &wanted.elsewhere {
         say!("{name} is not fetched: give a sweep the folder that contains it with --data DIR");
@@ -56,11 +67,30 @@ pub fn fetch(request: &FetchRequest, place: &Place) -> CommandResult<Ending> {
 /// # Errors
 /// Always.
 #[cfg(not(feature = "fetch"))]
-pub fn fetch(request: &FetchRequest, place: &Place) -> CommandResult<Ending> {
+pub fn fetch(
+    request: &FetchRequest,
+    place: &Place,
+    _check_config: Option<ConfigCheck>,
+) -> CommandResult<Ending> {
     check_fetch(request, place)?;
     crate::fault::environment_fault(
         "this build cannot download; build it with `--features fetch`, or give a sweep folders with --data and --models",
     )
+}
+
+/// Returns the folder or file that `--data` names: an archive at an address is downloaded into the cache, unless it is there.
+///
+/// # Errors
+/// If the address is not allowed or the download fails; for an address always without the feature `fetch`.
+pub(crate) fn local_data(data: Option<&Path>) -> CommandResult<Option<PathBuf>> {
+    let url = data.and_then(Path::to_str).filter(|text| is_archive(text));
+    let Some(url) = url else { return Ok(data.map(PathBuf::from)) };
+    #[cfg(feature = "fetch")]
+    return download::fetch_data(url).map(Some);
+    #[cfg(not(feature = "fetch"))]
+    crate::fault::environment_fault(format!(
+        "this build cannot download {url}; build it with `--features fetch`, or give a file"
+    ))
 }
 
 /// Checks a request and the plan that it names, without downloading anything.
@@ -76,8 +106,9 @@ fn choose_wanted(request: &FetchRequest, place: &Place) -> CommandResult<Wanted>
     if !request.names.is_empty() {
         let (archives, names): (BTreeSet<String>, BTreeSet<String>) =
             request.names.iter().cloned().partition(|name| is_archive(name));
-        let (treebanks, encoders) = names.into_iter().partition(|name| is_treebank(name));
-        return Ok(Wanted { treebanks, encoders, archives, ..Wanted::default() });
+        let (treebanks, others): (_, BTreeSet<String>) = names.into_iter().partition(|name| is_treebank(name));
+        let (known, encoders) = others.into_iter().partition(|name| KnownDataset::find(name).is_some());
+        return Ok(Wanted { treebanks, known, encoders, archives, ..Wanted::default() });
     }
     let source = plans::read_plan(&request.plan.clone().unwrap_or_else(plans::default_study), place)?;
     let plan = Plan::parse(&source.text, &source.shown).blame_plan()?;
@@ -88,9 +119,10 @@ fn choose_wanted(request: &FetchRequest, place: &Place) -> CommandResult<Wanted>
     let grid = plan.cells().map_err(|error| source.plan_error(error)).blame_plan()?;
     let encoders = grid.variants().map(|settings| settings.encoder.name);
     let datasets = plan.treebanks.values().filter(|name| !is_local(name)).cloned();
-    let (treebanks, elsewhere) = datasets.partition(|name| is_treebank(name));
+    let (treebanks, others): (_, BTreeSet<String>) = datasets.partition(|name| is_treebank(name));
+    let (known, elsewhere) = others.into_iter().partition(|name| KnownDataset::find(name).is_some());
     let encoders = encoders.filter(|name| !is_local(name)).collect();
-    Ok(Wanted { treebanks, encoders, elsewhere, ..Wanted::default() })
+    Ok(Wanted { treebanks, known, encoders, elsewhere, ..Wanted::default() })
 }
 
 /// Whether a name is the address of a ZIP archive.
@@ -121,6 +153,16 @@ mod tests {
         assert_eq!(wanted.treebanks, name_set(&["UD_English-EWT"]));
         assert_eq!(wanted.encoders, name_set(&["distilbert-base-multilingual-cased"]));
         assert_eq!(wanted.elsewhere, name_set(&["UNER_English-EWT"]));
+    }
+
+    #[test]
+    fn the_plan_sst2_reads_a_dataset_that_the_program_knows() {
+        let wanted = wanted_by(&FetchRequest { plan: Some("sst2".into()), ..FetchRequest::default() });
+        assert_eq!(wanted.known, name_set(&["sst2"]));
+        assert_eq!(wanted.encoders, name_set(&["distilbert-base-uncased"]));
+        assert!(wanted.treebanks.is_empty() && wanted.elsewhere.is_empty());
+        let wanted = wanted_by(&FetchRequest { names: vec!["sst2".into()], ..FetchRequest::default() });
+        assert_eq!((wanted.known, wanted.encoders), (name_set(&["sst2"]), name_set(&[])));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use frostline_freeze::Blocks;
 use frostline_record::{Cell, Init, Input, Inputs, Settings, sha256};
 
 use crate::fault::{Blame as _, CommandResult};
+use crate::fetch::local_data;
 use crate::program::Program;
 use crate::request::InputFolders;
 use crate::study::Study;
@@ -57,7 +58,8 @@ const MOST_BLOCKS: u64 = 4096;
 /// blocks, since the encoder's depth is known only here.
 pub(crate) fn find_inputs(study: &mut Study, folders: &InputFolders) -> CommandResult<StudyInputs> {
     check_folders(study, folders).blame_plan()?;
-    let places = Places::new(folders.data.clone(), folders.models.clone()).unpacked().blame_environment()?;
+    let data = local_data(folders.data.as_deref())?;
+    let places = Places::new(data, folders.models.clone()).unpacked().blame_environment()?;
     // Weights are hashed while treebanks are parsed.
     let (encoders, treebanks) =
         rayon::join(|| find_encoders(study, &places), || find_treebanks(study, &places));

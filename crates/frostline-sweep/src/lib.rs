@@ -41,6 +41,7 @@ mod plans;
 mod program;
 mod progress;
 mod publish;
+mod push;
 mod rates;
 mod report;
 mod request;
@@ -68,7 +69,7 @@ pub use backend::Backend;
 pub use data_check::check_data;
 pub use ending::{Ending, exit_code};
 pub use executor::{Executor, Observer};
-pub use fetch::{check_fetch, fetch};
+pub use fetch::{ConfigCheck, check_fetch, fetch};
 pub use interrupts::leave_to_parent;
 pub use jobs::{JobEnd, Jobs, NextJob, Queue};
 pub use live::{CellProgress, FIRST_STEPS, LOADING, MOST_POINTS};
@@ -79,6 +80,7 @@ pub use place::{Place, shown_path};
 pub use plans::{BUILT_IN, BuiltIn};
 pub use program::Program;
 pub use publish::publish;
+pub use push::{PushRequest, push};
 pub use report::{measured_losses, report, report_files};
 pub use request::{
     Action, Failures, FetchRequest, InputFolders, SettingChanges, SlurmRequest, SweepRequest, WorkRequest,

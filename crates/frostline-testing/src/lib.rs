@@ -8,6 +8,8 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
+#[cfg(feature = "hub")]
+pub mod hub;
 mod torch;
 
 pub use torch::{pickled_number, pickled_tensor, pickled_text, row_major, stored_zip, torch_file};

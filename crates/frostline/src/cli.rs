@@ -26,9 +26,9 @@ use frostline_sweep::{note, trace};
 use frostline_watch::args::{ServeArgs, WatchArgs};
 
 use crate::commands::{
-    Stop, align::Align, audit::Audit, bench::Bench, check::Check, completions::Completions, conllu::Conllu,
+    Stop, align::Align, audit::Audit, bench::Bench, check::Check, check_config, completions::Completions, conllu::Conllu,
     doctor::Doctor, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params, plans::Plans,
-    pretrain::Pretrain, score::ScoreCommand, tag::Tag, version::Version, worker::Worker, write_error,
+    pretrain::Pretrain, push::Push, score::ScoreCommand, tag::Tag, version::Version, worker::Worker, write_error,
 };
 use crate::log;
 
@@ -74,6 +74,7 @@ enum ProgramCommand {
     Publish(PublishArgs),
     /// Download treebanks and encoders into the cache
     Fetch(FetchArgs),
+    Push(Push),
     Plans(Plans),
     Tag(Tag),
     Export(Export),
@@ -123,8 +124,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         ProgramCommand::Publish(args) => exit_code(frostline_sweep::publish(&args.folder, &args.to)),
         ProgramCommand::Fetch(args) => {
-            exit_code(frostline_sweep::fetch(&args.into_request(), &Place::current_folder()))
+            let check = Some(check_config as frostline_sweep::ConfigCheck);
+            exit_code(frostline_sweep::fetch(&args.into_request(), &Place::current_folder(), check))
         }
+        ProgramCommand::Push(args) => exit_code(args.run()),
         command => match run_printing(command) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
@@ -177,7 +180,8 @@ fn run_printing(command: ProgramCommand) -> Result<()> {
         | ProgramCommand::Work(_)
         | ProgramCommand::Report(_)
         | ProgramCommand::Publish(_)
-        | ProgramCommand::Fetch(_) => {
+        | ProgramCommand::Fetch(_)
+        | ProgramCommand::Push(_) => {
             unreachable!("handled in `run`")
         }
     };

@@ -24,7 +24,8 @@ pub(super) fn download_file(
 ) -> Result<(), FetchError> {
     // The digest in the name distinguishes it from partial files of another revision.
     let part = folder.join(format!("{}.{}.part", entry.name, &entry.digest.hex()[..12]));
-    download_as(&|url, from| get(agent, url, from), entry, [&part, &folder.join(&entry.name)], progress).map(drop)
+    download_as(&|url, from| get(agent, url, from), entry, [&part, &folder.join(&entry.name)], progress)
+        .map(drop)
 }
 
 /// Downloads a file under the first name, and renames it to the second when it is complete, unless it is already there. Returns

@@ -232,7 +232,9 @@ pub enum FetchError {
 /// The next step for a gated encoder.
 fn gated_hint(page: &str, token: Option<&str>) -> String {
     match token {
-        None => format!("accept them on {page}, then set HF_TOKEN to a token of that account, or run `hf auth login`"),
+        None => format!(
+            "accept them on {page}, then set HF_TOKEN to a token of that account, or run `hf auth login`"
+        ),
         Some(place) => format!("accept them on {page} with the account of the token in {place}"),
     }
 }

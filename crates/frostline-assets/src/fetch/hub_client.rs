@@ -151,7 +151,8 @@ impl HubClient {
             let response = self.send_once(method, &at, body, headers)?;
             let status = response.status().as_u16();
             // After the others a client may turn a POST into a GET.
-            let follows = matches!(status, 307 | 308) || (*method == Method::GET && matches!(status, 301..=303));
+            let follows =
+                matches!(status, 307 | 308) || (*method == Method::GET && matches!(status, 301..=303));
             if !follows {
                 return Ok(response);
             }
@@ -162,7 +163,10 @@ impl HubClient {
                 reason: format!("status {status} without an address to follow"),
             })?;
             if body.is_some() && !endpoint::same_origin(&at, &self.base) {
-                return Err(FetchError::Redirect { url: url.into(), reason: format!("to {}", origin_of(&at)) });
+                return Err(FetchError::Redirect {
+                    url: url.into(),
+                    reason: format!("to {}", origin_of(&at)),
+                });
             }
         }
         Err(FetchError::Redirect { url: url.into(), reason: format!("more than {MOST_REDIRECTS} times") })
@@ -236,7 +240,10 @@ impl HubClient {
                 FetchError::NoRevision { id: id.into(), revision: revision.into(), page }
             }
             (401, _) if message.is_some_and(|message| message.contains("Invalid credentials")) => {
-                FetchError::BadToken { place: place.unwrap_or_else(|| "no token".into()), hub: self.base.clone() }
+                FetchError::BadToken {
+                    place: place.unwrap_or_else(|| "no token".into()),
+                    hub: self.base.clone(),
+                }
             }
             (401 | 403 | 404, _) => {
                 let access = match &place {
@@ -268,7 +275,11 @@ fn next_page(response: &Response<ureq::Body>) -> Option<String> {
 pub(crate) fn origin_of(url: &str) -> String {
     match url.parse::<Uri>() {
         Ok(uri) => {
-            format!("{}://{}", uri.scheme_str().unwrap_or_default(), uri.authority().map_or("", |at| at.as_str()))
+            format!(
+                "{}://{}",
+                uri.scheme_str().unwrap_or_default(),
+                uri.authority().map_or("", |at| at.as_str())
+            )
         }
         Err(_) => "an invalid address".into(),
     }

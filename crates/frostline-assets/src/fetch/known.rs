@@ -1,4 +1,4 @@
-//! Datasets without a repository that lists their files: an archive whose digest is compiled in.
+//! Fetches datasets without a repository that lists their files: an archive whose digest is compiled in.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,52 +9,8 @@ use super::entry::{Digest, RemoteEntry};
 use super::error::FetchError;
 use super::options::{FetchOptions, Fetched, Progress};
 use super::{Fetch, download};
-use crate::AssetError;
 use crate::places::AssetKind;
-
-/// A dataset in an archive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownDataset {
-    /// The dataset's name in plans, and of its folder in the cache.
-    pub name: &'static str,
-    /// The archive's path on [`Hosts::archives`](super::Hosts::archives), from its first `/` on.
-    pub path: &'static str,
-    /// The size of the archive.
-    ///
-    /// # Units
-    /// Bytes.
-    pub bytes: u64,
-    /// SHA-256 of the archive, in hexadecimal.
-    pub sha256: &'static str,
-    /// The folder in the archive.
-    pub folder: &'static str,
-    /// The files of the folder that are kept.
-    pub files: &'static [&'static str],
-    /// The version, for records.
-    pub revision: &'static str,
-    /// What a user of the dataset must know.
-    pub remark: &'static str,
-}
-
-/// All such datasets.
-pub const KNOWN_DATASETS: [KnownDataset; 1] = [KnownDataset {
-    name: "sst2",
-    path: "/glue/data/SST-2.zip",
-    bytes: 7_439_277,
-    sha256: "d67e16fb55739c1b32cdce9877596db1c127dc322d93c082281f64057c16deaa",
-    folder: "SST-2",
-    files: &["train.tsv", "dev.tsv", "test.tsv"],
-    revision: "GLUE",
-    remark: "its test file has no labels: cut a test split from train with --set data.cut_test=0.1",
-}];
-
-impl KnownDataset {
-    /// Returns the dataset with this name, if it is one of [`KNOWN_DATASETS`].
-    #[must_use]
-    pub fn find(name: &str) -> Option<&'static Self> {
-        KNOWN_DATASETS.iter().find(|known| known.name == name)
-    }
-}
+use crate::{AssetError, KnownDataset};
 
 /// Fetches a dataset of which the archive's digest is known: its splits as the archive has them.
 ///
@@ -114,7 +70,10 @@ fn record_files(
         let source = fetch.source(folder, name)?;
         let hint = || String::from("check the pin, then run the command again");
         fetch.check_pin(name, &source.sha256, hint)?;
-        files.insert(name.clone(), json!({ "url": archive.url, "sha256": source.sha256, "bytes": source.bytes }));
+        files.insert(
+            name.clone(),
+            json!({ "url": archive.url, "sha256": source.sha256, "bytes": source.bytes }),
+        );
     }
     fetch.write_record(folder, known.revision, files.into_iter().collect())
 }

@@ -79,9 +79,8 @@ pub(super) fn choose_encoder_files(
     let names: Vec<String> = listed.iter().map(|file| file.name.clone()).collect();
     let weights = weight_files(&names);
     let tokenizer = |name: &str| name == "tokenizer.json" || name == "vocab.txt";
-    let require = |fits: &dyn Fn(&str) -> bool, missing| {
-        require_file(&listed, about.id, about.revision, fits, missing)
-    };
+    let require =
+        |fits: &dyn Fn(&str) -> bool, missing| require_file(&listed, about.id, about.revision, fits, missing);
     require(&|name| name == "config.json", "config.json")?;
     require(
         &tokenizer,

@@ -41,7 +41,7 @@ mod token;
 
 pub use encoder::encoder;
 pub use error::FetchError;
-pub use known::{KNOWN_DATASETS, KnownDataset, dataset};
+pub use known::dataset;
 pub use options::{ConfigCheck, FetchOptions, Fetched, Hosts, Progress, UD_RELEASE};
 pub use release::{git_blob_id, known_blobs};
 pub use token::HubToken;

@@ -106,6 +106,9 @@ mod tests {
     #[test]
     fn no_message_contains_a_token() {
         let token = HubToken::new("hf_secret", "HF_TOKEN").unwrap();
-        assert_eq!(format!("{token:?} {:?}", Some(&token)), "HubToken(from HF_TOKEN) Some(HubToken(from HF_TOKEN))");
+        assert_eq!(
+            format!("{token:?} {:?}", Some(&token)),
+            "HubToken(from HF_TOKEN) Some(HubToken(from HF_TOKEN))"
+        );
     }
 }

@@ -17,7 +17,8 @@ pub(super) fn send(
     files: &[PreparedFile<'_>],
     message: &str,
 ) -> Result<String, PushError> {
-    let mut lines = json!({ "key": "header", "value": { "summary": message, "description": "" } }).to_string();
+    let mut lines =
+        json!({ "key": "header", "value": { "summary": message, "description": "" } }).to_string();
     for PreparedFile { file, is_large, digest, .. } in files.iter().filter(|file| !file.is_unchanged) {
         let line = if *is_large {
             let value = json!({ "path": file.name, "algo": "sha256", "oid": digest, "size": file.bytes });

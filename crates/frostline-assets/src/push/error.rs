@@ -15,7 +15,9 @@ pub enum PushError {
         name: String,
     },
     /// No token was found.
-    #[error("{hub} needs a token to push; make one with write access on {hub}/settings/tokens, then set HF_TOKEN or run `hf auth login`")]
+    #[error(
+        "{hub} needs a token to push; make one with write access on {hub}/settings/tokens, then set HF_TOKEN or run `hf auth login`"
+    )]
     NoToken {
         /// The hub.
         hub: String,
@@ -29,7 +31,9 @@ pub enum PushError {
         hub: String,
     },
     /// The account may not write there.
-    #[error("the account {account} cannot push to {owner}: {reason}; give another OWNER/NAME, or a token of that account")]
+    #[error(
+        "the account {account} cannot push to {owner}: {reason}; give another OWNER/NAME, or a token of that account"
+    )]
     NotAllowed {
         /// The account of the token.
         account: String,
@@ -39,7 +43,9 @@ pub enum PushError {
         reason: String,
     },
     /// The hub made a repository public that was to be private.
-    #[error("{url} was created as a public repository, though a private one was requested; nothing was uploaded: delete it or make it private on its page")]
+    #[error(
+        "{url} was created as a public repository, though a private one was requested; nothing was uploaded: delete it or make it private on its page"
+    )]
     BecamePublic {
         /// The repository's page.
         url: String,
@@ -73,7 +79,9 @@ pub enum PushError {
         reason: String,
     },
     /// A large file could not be uploaded.
-    #[error("{file}: the upload to {host} failed with status {status}; run the command again: complete files are not sent again")]
+    #[error(
+        "{file}: the upload to {host} failed with status {status}; run the command again: complete files are not sent again"
+    )]
     Upload {
         /// The file.
         file: String,

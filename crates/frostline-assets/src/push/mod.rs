@@ -154,7 +154,9 @@ impl Destination {
             status => return Err(FetchError::Status { url, status }.into()),
         }
         match (wanted, visibility_of(&self.client, &self.id)?) {
-            (Visibility::Private, Some(Visibility::Public)) => Err(PushError::BecamePublic { url: self.url() }),
+            (Visibility::Private, Some(Visibility::Public)) => {
+                Err(PushError::BecamePublic { url: self.url() })
+            }
             (_, None) => Err(PushError::NotCreated { url: self.url() }),
             _ => Ok(()),
         }

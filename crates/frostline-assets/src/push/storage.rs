@@ -78,7 +78,13 @@ fn upload_one(
     let no_address = || bad_answer(client.base(), format!("no address for {}", file.file.name));
     let href = action["href"].as_str().ok_or_else(no_address)?;
     let header = &action["header"];
-    let mut from = CountedRead { from: file.file.open()?, name: &file.file.name, bytes: 0, all: file.file.bytes, progress };
+    let mut from = CountedRead {
+        from: file.file.open()?,
+        name: &file.file.name,
+        bytes: 0,
+        all: file.file.bytes,
+        progress,
+    };
     let Some(size) = part_size(header) else {
         let response = client.put(href, &mut from, file.file.bytes, &[])?;
         return check_upload(file, href, &response);

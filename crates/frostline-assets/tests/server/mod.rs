@@ -109,6 +109,7 @@ impl Server {
             treebank_lists: format!("{}/lists", self.address),
             treebank_files: format!("{}/files", self.address),
             hub: format!("{}/hub", self.address),
+            archives: format!("{}/archives", self.address),
         };
         FetchOptions { hosts, ..FetchOptions::new(cache) }
     }

@@ -41,6 +41,16 @@ pub fn write(folder: &Path, record: &Record) -> Result<()> {
     write_one(folder, record, &result.headline)
 }
 
+/// Returns the text of the card of the cell's headline task. `audit` is a sentence about the saved files that goes under what was
+/// frozen.
+///
+/// # Errors
+/// If the record is of a failed cell, or lacks one of its inputs.
+pub fn text_with_audit(record: &Record, audit: &str) -> Result<String> {
+    let result = record.result.as_ref().context("the cell failed, so there is no model")?;
+    Card { audit: Some(audit), ..Card::of(record, &result.headline)? }.text()
+}
+
 fn write_one(folder: &Path, record: &Record, task: &str) -> Result<()> {
     let place = folder.join(FILE);
     let text = Card::of(record, task).and_then(|card| card.text());
@@ -68,6 +78,8 @@ pub(crate) struct Card<'a> {
     /// The task's own data, then the data of the other trained tasks, each once.
     data: Vec<Source>,
     encoder: Source,
+    /// A sentence about an audit of the saved files.
+    audit: Option<&'a str>,
 }
 
 impl<'a> Card<'a> {
@@ -89,7 +101,7 @@ impl<'a> Card<'a> {
             }
         }
         let encoder = Source::of_encoder(&record.cell)?;
-        Ok(Self { record, result, name: task, settings, facts, data, encoder })
+        Ok(Self { record, result, name: task, settings, facts, data, encoder, audit: None })
     }
 
     /// Returns the text of the whole file.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use frostline_assets::{embedded, hub_id, licence_of};
+use frostline_assets::{embedded, hub_id, licence_of, split_revision};
 use frostline_record::{Cell, Init, Input, TaskSettings};
 
 use crate::inputs;
@@ -111,7 +111,7 @@ impl Source {
         if self.is_embedded || self.is_random {
             return None;
         }
-        let path = self.name.replace('\\', "/");
+        let path = split_revision(&self.name).0.replace('\\', "/");
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let is_id = parts.len() == 2 && !path.starts_with(['/', '.', '~']);
         let id = if is_id { parts.join("/") } else { (*parts.last()?).to_string() };
@@ -194,6 +194,7 @@ mod tests {
         let cases = [
             ("distilbert-base-multilingual-cased", Some("distilbert-base-multilingual-cased")),
             ("FacebookAI/xlm-roberta-base", Some("FacebookAI/xlm-roberta-base")),
+            ("FacebookAI/xlm-roberta-base@main", Some("FacebookAI/xlm-roberta-base")),
             ("/models/all-MiniLM-L6-v2", Some("sentence-transformers/all-MiniLM-L6-v2")),
             ("multilingual-e5-small", Some("intfloat/multilingual-e5-small")),
             ("../models/minilm/", Some("minilm")),

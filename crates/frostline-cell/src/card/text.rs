@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use frostline_record::{Accounts, Precision, Select, Settings, Switch};
+use frostline_score::wilson;
 
 use super::{Card, front, usage};
 
@@ -73,6 +74,9 @@ fn frozen(card: &Card) -> String {
         some => format!(", {some} did not"),
     };
     out += &format!("{} trainable tensors moved{unmoved}.\n", grouped(check.moved));
+    if let Some(audit) = card.audit {
+        out += &format!("\n{audit}\n");
+    }
     out
 }
 
@@ -134,15 +138,19 @@ fn important(stage: &Settings) -> Vec<(&'static str, String)> {
 
 fn scores(card: &Card) -> String {
     let unit = if card.labels_words() { "words" } else { "sentences" };
-    let mut out = format!("| split | {unit} | right | accuracy | F1 |\n|---|---:|---:|---:|---|\n");
+    let mut out = 
+        format!("| split | {unit} | right | accuracy | 95 % interval | F1 |\n|---|---:|---:|---:|---|---|\n");
     for (split, score) in card.outcome().into_iter().flat_map(|outcome| &outcome.scores) {
         let f1 = front::f1(card, split, score);
+        let interval = wilson(score.correct, score.words, 0.95);
         out += &format!(
-            "| {} | {} | {} | {:.2} % | {} |\n",
+            "| {} | {} | {} | {:.2} % | {:.2} to {:.2} % | {} |\n",
             cell(split),
             grouped(score.words),
             grouped(score.correct),
             100.0 * score.accuracy(),
+            100.0 * interval.low,
+            100.0 * interval.high,
             f1.map_or("–".into(), |(name, value)| format!("{:.2} % ({name})", 100.0 * value))
         );
     }
@@ -150,6 +158,7 @@ fn scores(card: &Card) -> String {
     if card.labels_words() {
         out += "All words count: one that was cut off, or whose tag train lacks, is wrong. ";
     }
+    out += &format!("Intervals are Wilson's, which take {unit} as independent. ");
     out += "This is one run with one seed; the study's report compares seeds and policies.\n";
     out
 }

@@ -1,12 +1,15 @@
 //! The part of `fetch` that opens connections.
 
 use anyhow::anyhow;
-use frostline_assets::fetch::{self, FetchError, FetchOptions, Fetched, Hosts, Progress};
+use frostline_assets::KnownDataset;
+use frostline_assets::fetch::{
+    self, ConfigCheck, FetchError, FetchOptions, Fetched, Hosts, HubToken, Progress,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Wanted;
 use crate::fault::{Blame as _, CommandResult, environment_fault};
-use crate::offline::{environment_variable, is_offline};
+use crate::offline::{environment_variable, is_hub_offline, is_offline};
 use crate::place;
 use crate::request::FetchRequest;
 use crate::units::format_bytes;
@@ -15,13 +18,19 @@ use crate::units::format_bytes;
 #[derive(Clone, Copy)]
 enum FetchedKind {
     Treebank,
+    /// A dataset whose archive the program knows.
+    Known,
     Encoder,
     Archive,
 }
 
 /// Returns the options of a request and of the environment.
-pub(super) fn fetch_options(request: &FetchRequest) -> CommandResult<FetchOptions> {
-    options_from(request, environment_variable)
+pub(super) fn fetch_options(
+    request: &FetchRequest,
+    check_config: Option<ConfigCheck>,
+) -> CommandResult<FetchOptions> {
+    let options = options_from(request, environment_variable)?;
+    Ok(FetchOptions { token: HubToken::find(), check_config, ..options })
 }
 
 /// [`fetch_options`] for a given environment.
@@ -30,7 +39,14 @@ fn options_from(request: &FetchRequest, set: impl Fn(&str) -> Option<String>) ->
     let cache = cache
         .ok_or_else(|| anyhow!("there is no cache folder: set HOME or FROSTLINE_CACHE, or give --cache DIR"))
         .blame_environment()?;
+    // With a cache on the command line, all is in it.
+    let hub_cache = match &request.cache {
+        Some(_) => None,
+        None => frostline_assets::default_hub_cache(),
+    };
     let mut options = FetchOptions::new(cache);
+    options.hub_cache = hub_cache.unwrap_or(options.hub_cache);
+    options.hub_offline = is_hub_offline(&set);
     options.revision.clone_from(&request.revision);
     options.weights = request.weights;
     options.offline = request.offline || is_offline(&set)?;
@@ -67,10 +83,11 @@ pub(super) fn fetch_all(
         }
     }
     let treebanks = wanted.treebanks.iter().map(|name| (FetchedKind::Treebank, name));
+    let known = wanted.known.iter().map(|name| (FetchedKind::Known, name));
     let encoders = wanted.encoders.iter().map(|name| (FetchedKind::Encoder, name));
     let (mut fetched, mut missing) = (Vec::new(), Vec::new());
     let archives = wanted.archives.iter().map(|url| (FetchedKind::Archive, url));
-    for (kind, name) in treebanks.chain(encoders).chain(archives) {
+    for (kind, name) in treebanks.chain(known).chain(encoders).chain(archives) {
         match fetch_one(kind, name, options) {
             Err(FetchError::Offline { name, folder }) => {
                 say!("{name} is missing: {}", place::shown_path(&folder));
@@ -87,6 +104,17 @@ pub(super) fn fetch_all(
         ));
     }
     with_exit_code(fetch::check_pins(options, &fetched))
+}
+
+/// Downloads an archive of treebanks for `--data`, unless the cache has it, and returns its folder. Standard output may be read by a
+/// program, so nothing is printed there.
+pub(super) fn fetch_data(url: &str) -> CommandResult<std::path::PathBuf> {
+    let options = fetch_options(&FetchRequest::default(), None)?;
+    let fetched = with_exit_code(fetch::archive(url, &options, &mut |_| {}))?;
+    if fetched.downloaded {
+        note!("{url} {} fetched: {}", fetched.revision, place::shown_path(&fetched.folder));
+    }
+    Ok(fetched.folder)
 }
 
 /// Returns the command that fetches these names.
@@ -123,12 +151,19 @@ fn fetch_one(
     };
     let fetched = match kind {
         FetchedKind::Treebank => fetch::treebank(name, options, &mut progress),
+        FetchedKind::Known => match KnownDataset::find(name) {
+            Some(known) => fetch::dataset(known, options, &mut progress),
+            None => fetch::treebank(name, options, &mut progress),
+        },
         FetchedKind::Encoder => fetch::encoder(name, options, &mut progress),
         FetchedKind::Archive => fetch::archive(name, options, &mut progress),
     };
     bar.finish_and_clear();
     fetched.inspect(|fetched| {
         print_fetched(name, fetched);
+        if let Some(known) = KnownDataset::find(name) {
+            say!("  {}", known.remark);
+        }
         if let FetchedKind::Archive = kind {
             say!("  a sweep reads it with --data {}", fetched.folder.display());
         }
@@ -137,11 +172,12 @@ fn fetch_one(
 
 /// Wrong names, pins and addresses are errors of the command or the plan; all other errors are errors of the environment.
 fn with_exit_code<T>(result: std::result::Result<T, FetchError>) -> CommandResult<T> {
-    use FetchError::{BadEndpoint, BadPin, NoName, UnusedPin};
+    use FetchError::{BadEndpoint, BadPin, NoName, NoRevision, Unsupported, UnusedPin};
     match result {
         Err(error @ (NoName { .. } | BadPin { .. } | BadEndpoint { .. } | UnusedPin { .. })) => {
             Err(error).blame_plan()
         }
+        Err(error @ (NoRevision { .. } | Unsupported { .. })) => Err(error).blame_plan(),
         other => other.blame_environment(),
     }
 }
@@ -203,6 +239,14 @@ mod tests {
             (fault.code, fault.error.to_string().as_str()),
             (2, "FROSTLINE_OFFLINE=maybe: expected 1 or 0")
         );
+    }
+
+    #[test]
+    fn the_hub_may_be_offline_alone() {
+        let found = options(&fetch_request(), &[("HF_HUB_OFFLINE", "1")]).unwrap();
+        assert!(found.hub_offline && !found.offline);
+        assert!(!options(&fetch_request(), &[("HF_HUB_OFFLINE", "0")]).unwrap().hub_offline);
+        assert_eq!(found.hub_cache, std::path::Path::new("c/hub"), "a given cache has everything");
     }
 
     /// Offline mode names everything that is missing, and the command that fetches it.

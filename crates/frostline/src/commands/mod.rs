@@ -10,6 +10,7 @@ use clap::builder::RangedU64ValueParser;
 use frostline_record::Precision;
 
 use frostline_kernels::backend;
+use frostline_model::EncoderConfig;
 
 pub mod align;
 pub mod audit;
@@ -24,6 +25,7 @@ pub mod man;
 pub mod params;
 pub mod plans;
 pub mod pretrain;
+pub mod push;
 mod readable;
 pub mod score;
 pub mod tag;
@@ -80,6 +82,17 @@ impl From<Compute> for Precision {
             Compute::F16 => Self::F16,
             Compute::Tf32 => Self::Tf32,
         }
+    }
+}
+
+/// Checks an encoder's `config.json` before its weights are downloaded.
+///
+/// # Errors
+/// If this program cannot train the encoder: the nearest supported family, and what differs from it.
+pub fn check_config(text: &str) -> std::result::Result<(), String> {
+    match EncoderConfig::parse(text, "config.json") {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -18,10 +18,14 @@ const PLAN: &str = "paper";
 /// Less than this is little: its two treebanks, its encoder and some saved models.
 const LITTLE: u64 = 4 << 30;
 
+/// The most models of the shared cache that are listed.
+const MOST_MODELS: usize = 10;
+
 /// Every place and input.
 pub(super) fn show_assets(out: &mut dyn Write, places: &Places) -> Result<()> {
     show_disk(out)?;
     show_cache(out, places.cache.as_deref())?;
+    show_hub_models(out, places)?;
     for name in places.encoders() {
         let found = places.encoder(&name, true).map(drop);
         show_asset(out, "encoder", &name, found, places)?;
@@ -77,6 +81,16 @@ fn show_cache(out: &mut dyn Write, cache: Option<&Path>) -> Result<()> {
         print_fix(out, "export FROSTLINE_CACHE=DIR, a folder on another disk")?;
     }
     Ok(())
+}
+
+/// The cache that is shared with `huggingface_hub`. Its models may be of any kind, so they are listed and not checked.
+fn show_hub_models(out: &mut dyn Write, places: &Places) -> Result<()> {
+    let models = places.hub_models();
+    let Some(hub) = places.hub.as_deref().filter(|_| !models.is_empty()) else { return Ok(()) };
+    let shown = models.iter().take(MOST_MODELS).cloned().collect::<Vec<_>>().join(", ");
+    let more = models.len().saturating_sub(MOST_MODELS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    print_line(out, "hub", &format!("{}, shared with huggingface_hub: {shown}{more}", hub.display()))
 }
 
 /// `12.3 of 50.0 GiB free`.
