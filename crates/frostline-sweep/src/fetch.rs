@@ -106,7 +106,8 @@ fn choose_wanted(request: &FetchRequest, place: &Place) -> CommandResult<Wanted>
     if !request.names.is_empty() {
         let (archives, names): (BTreeSet<String>, BTreeSet<String>) =
             request.names.iter().cloned().partition(|name| is_archive(name));
-        let (treebanks, others): (_, BTreeSet<String>) = names.into_iter().partition(|name| is_treebank(name));
+        let (treebanks, others): (_, BTreeSet<String>) =
+            names.into_iter().partition(|name| is_treebank(name));
         let (known, encoders) = others.into_iter().partition(|name| KnownDataset::find(name).is_some());
         return Ok(Wanted { treebanks, known, encoders, archives, ..Wanted::default() });
     }

@@ -26,9 +26,10 @@ use frostline_sweep::{note, trace};
 use frostline_watch::args::{ServeArgs, WatchArgs};
 
 use crate::commands::{
-    Stop, align::Align, audit::Audit, bench::Bench, check::Check, check_config, completions::Completions, conllu::Conllu,
-    doctor::Doctor, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params, plans::Plans,
-    pretrain::Pretrain, push::Push, score::ScoreCommand, tag::Tag, version::Version, worker::Worker, write_error,
+    Stop, align::Align, audit::Audit, bench::Bench, check::Check, check_config, completions::Completions,
+    conllu::Conllu, doctor::Doctor, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params,
+    plans::Plans, pretrain::Pretrain, push::Push, score::ScoreCommand, tag::Tag, version::Version,
+    worker::Worker, write_error,
 };
 use crate::log;
 

@@ -138,7 +138,7 @@ fn important(stage: &Settings) -> Vec<(&'static str, String)> {
 
 fn scores(card: &Card) -> String {
     let unit = if card.labels_words() { "words" } else { "sentences" };
-    let mut out = 
+    let mut out =
         format!("| split | {unit} | right | accuracy | 95 % interval | F1 |\n|---|---:|---:|---:|---|---|\n");
     for (split, score) in card.outcome().into_iter().flat_map(|outcome| &outcome.scores) {
         let f1 = front::f1(card, split, score);

@@ -93,7 +93,8 @@ fn texts_of_cell(cell: &Path) -> CommandResult<Vec<(String, String)>> {
         }
     };
     if !audit.holds() {
-        let changed = audit.changed.iter().chain(&audit.unmoved).take(5).cloned().collect::<Vec<_>>().join(", ");
+        let changed =
+            audit.changed.iter().chain(&audit.unmoved).take(5).cloned().collect::<Vec<_>>().join(", ");
         let error = anyhow!(
             "{}: the model violates its policy, so it is not pushed: {changed}; see `frostline audit {}`, and run the cell again",
             record.cell.title(),
