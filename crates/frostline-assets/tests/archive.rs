@@ -74,7 +74,7 @@ fn an_archive_is_given_in_place_of_a_folder() {
     ];
     fs::write(&archive, zip_of(&files)).unwrap();
     let cache = folder.path().join("cache");
-    let places = Places { data: Some(archive.clone()), models: None, cache: Some(cache.clone()) };
+    let places = Places { data: Some(archive.clone()), models: None, cache: Some(cache.clone()), hub: None };
     let places = places.unpacked().unwrap();
     for (name, file) in
         [("UD_Toy-A", "xx_a-ud-dev.conllu"), ("UD_Toy-B", "xx_b-ud-dev.conllu"), ("own", "dev.tsv")]

@@ -144,6 +144,8 @@ fn changes(requests: &[Asked]) -> Vec<(String, Vec<Value>)> {
         })
         .collect();
     found.sort_by(|a, b| a.0.cmp(&b.0));
+    // Python lets the card be checked twice.
+    found.dedup();
     found
 }
 

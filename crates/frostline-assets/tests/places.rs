@@ -29,6 +29,7 @@ fn make_places(root: &Path) -> Places {
         data: Some(root.join("data")),
         models: Some(root.join("models")),
         cache: Some(root.join("cache")),
+        hub: None,
     }
 }
 

@@ -156,7 +156,6 @@ fn an_interrupted_upload_leaves_no_commit_and_sends_nothing_twice() {
         server.asked().iter().filter(|asked| asked.contains(&hub::sha256(&weights))).count()
     };
     assert_eq!(puts(&server), 1);
-    // The storage of this test took the bytes before it failed; only the tokenizer may be sent again.
     push_folder(&server, folder.path()).unwrap();
     assert_eq!(puts(&server), 1);
     assert_eq!(server.files(ID, "main")["model.safetensors"], weights);

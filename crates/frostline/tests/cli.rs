@@ -109,6 +109,7 @@ fn every_command_explains_itself() {
         "check",
         "audit",
         "export",
+        "push",
         "params",
         "pretrain",
         "tag",

@@ -51,10 +51,13 @@ pub fn encoder(
         return Ok(found);
     }
     let cache = HubCache::at(&options.hub_cache);
-    if let Some(found) = check_snapshot(&cache, id, revision, options)? {
+    let is_offline = options.offline || options.hub_offline;
+    // Without a connection, the only revision that is there will do, as it does for a sweep.
+    let known = if is_offline { revision } else { Some(revision.unwrap_or(MAIN)) };
+    if let Some(found) = check_snapshot(&cache, id, known, options)? {
         return Ok(found);
     }
-    if options.offline || options.hub_offline {
+    if is_offline {
         let folder = cache.model_folder(id);
         return Err(FetchError::Offline { name: name.into(), folder });
     }

@@ -49,7 +49,11 @@ pub(super) fn serve(
             let (answer, fault) = {
                 let mut state = state.lock().expect("no other exchange failed");
                 state.requests.push(asked.clone());
-                (exchange(&mut state, &asked), state.faults.remove(&path))
+                match state.faults.remove(&path) {
+                    Some(Fault::Status(status)) => (Answer::status(status), None),
+                    Some(Fault::Redirect(to)) => (Answer::status(302).with("Location", to), None),
+                    fault => (exchange(&mut state, &asked), fault),
+                }
             };
             send_answer(&stream, &asked, answer, fault);
         });
@@ -101,12 +105,10 @@ fn send_answer(mut stream: &TcpStream, asked: &Asked, mut answer: Answer, fault:
     let mut stall = false;
     let mut sent = usize::MAX;
     match fault {
-        Some(Fault::Status(status)) => answer = Answer::status(status),
-        Some(Fault::Redirect(to)) => answer = Answer::status(302).with("Location", to),
         Some(Fault::Damage) => answer.body.iter_mut().for_each(|byte| *byte ^= 1),
         Some(Fault::Cut(bytes)) => sent = bytes,
         Some(Fault::Stall(bytes)) => (sent, stall) = (bytes, true),
-        None => {}
+        Some(Fault::Status(_) | Fault::Redirect(_)) | None => {}
     }
     let mut head = format!("HTTP/1.1 {} X\r\nConnection: close\r\n", answer.status);
     if !answer.headers.iter().any(|(name, _)| *name == "Content-Length") {

@@ -56,6 +56,8 @@ pub struct HubState {
     pub parts: BTreeMap<String, Vec<u8>>,
     /// Whether new repositories are public whatever is requested.
     pub makes_public: bool,
+    /// The hub's address.
+    pub(crate) address: String,
     /// The storage's address.
     pub(crate) storage: String,
 }
@@ -93,11 +95,11 @@ pub struct Asked {
 pub enum Fault {
     /// The connection ends after this many bytes of the body.
     Cut(usize),
-    /// The answer is this status, without a body.
+    /// The answer is this status, without a body; nothing is done.
     Status(u16),
     /// Every byte of the body has another value.
     Damage,
-    /// The answer leads to this address.
+    /// The answer leads to this address; nothing is done.
     Redirect(String),
     /// The answer stops after this many bytes, and the connection stays open.
     Stall(usize),
@@ -113,7 +115,8 @@ impl HubServer {
         let [hub, storage] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
         let address = |listener: &TcpListener| format!("http://{}", listener.local_addr().expect("bound"));
         let (address, storage_address) = (address(&hub), address(&storage));
-        let state = HubState { storage: storage_address.clone(), ..HubState::default() };
+        let state =
+            HubState { address: address.clone(), storage: storage_address.clone(), ..HubState::default() };
         let state = Arc::new(Mutex::new(state));
         let servers: [(TcpListener, &'static str, Exchange); 2] =
             [(hub, "hub", routes::answer_hub), (storage, "storage", routes::answer_storage)];

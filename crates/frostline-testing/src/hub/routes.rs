@@ -115,7 +115,7 @@ fn create(state: &mut HubState, token: Option<&str>, body: &[u8]) -> Answer {
     repository.commits.insert(first.clone(), BTreeMap::from([(".gitattributes".into(), b"*.x\n".to_vec())]));
     repository.refs.insert("main".into(), first);
     state.repositories.insert(id.clone(), repository);
-    Answer::json(&json!({ "url": format!("http://hub/{id}"), "id": id }))
+    Answer::json(&json!({ "url": format!("{}/{id}", state.address), "id": id }))
 }
 
 /// Finds a repository, or the reason why this reader cannot have it.
@@ -271,7 +271,6 @@ fn batch(state: &HubState, asked: &Asked) -> Answer {
         if state.objects.contains_key(digest) {
             return json!({ "oid": digest, "size": size });
         }
-        let host = asked.headers.get("host").cloned().unwrap_or_default();
         let address = |place: &str| format!("{}/{place}?signature=abc", state.storage);
         let mut header = json!({});
         if let Some(bytes) = state.part_bytes {
@@ -282,7 +281,7 @@ fn batch(state: &HubState, asked: &Asked) -> Answer {
         }
         json!({ "oid": digest, "size": size, "actions": {
             "upload": { "href": address(digest), "header": header },
-            "verify": { "href": format!("http://{host}/verify") },
+            "verify": { "href": format!("{}/verify", state.address) },
         }})
     });
     Answer::json(&json!({ "transfer": "basic", "objects": objects.collect::<Vec<_>>() }))
@@ -338,7 +337,7 @@ fn commit(state: &mut HubState, id: &str, branch: &str, body: &[u8]) -> Answer {
     repository.commits.insert(commit.clone(), files);
     repository.refs.insert(branch.into(), commit.clone());
     Answer::json(&json!({
-        "success": true, "commitOid": commit, "commitUrl": format!("http://hub/{id}/commit/{commit}"), "hookOutput": ""
+        "success": true, "commitOid": commit, "commitUrl": format!("{}/{id}/commit/{commit}", state.address), "hookOutput": ""
     }))
 }
 

@@ -14,7 +14,7 @@ use serde_json::json;
 /// The file with the audit's result.
 const AUDIT_FILE: &str = "audit.json";
 
-/// Upload a trained model to the Hugging Face hub, into a private repository unless you say otherwise.
+/// Upload a trained model to the Hugging Face hub, privately unless you say otherwise.
 #[derive(Args)]
 #[command(after_help = "\
 DIR is the folder of a cell that saved its model, or one that `frostline export` made. A cell's frozen parameters are audited first; \
