@@ -182,13 +182,12 @@ fn a_public_repository_is_only_made_if_requested() {
 fn who_may_not_push_is_told_before_anything_is_sent() {
     let server = HubServer::start();
     server.add("other/tagger", &[]);
-    let cases: [(&str, Option<&str>, &str); 6] = [
+    let cases: [(&str, Option<&str>, &str); 5] = [
         ("tagger", Some(TOKEN), "`tagger` is not a repository's name; expected OWNER/NAME"),
         ("../x/y", Some(TOKEN), "is not a repository's name"),
         (ID, None, "needs a token to push"),
         (ID, Some(READ_TOKEN), "the token in HF_TOKEN can only read"),
         (ID, Some("hf_of_no_account"), "does not accept the token in HF_TOKEN"),
-        ("other/tagger", Some(TOKEN), "the account me cannot push to other: it can push to me, our-group"),
     ];
     for (id, token, expected) in cases {
         let error = look_up(&server, id, token).unwrap_err().to_string();
@@ -197,6 +196,21 @@ fn who_may_not_push_is_told_before_anything_is_sent() {
     }
     assert!(look_up(&server, "our-group/tagger", Some(TOKEN)).is_ok());
     assert!(server.asked().iter().all(|asked| asked.starts_with("GET /api/")), "{:?}", server.asked());
+    let (folder, _) = model_folder();
+    let files = model_files(folder.path()).unwrap().files;
+    for (id, reason) in [
+        ("other/tagger", "the hub gives no reason"),
+        ("other/new", "You don't have the rights to create a model"),
+    ] {
+        let destination = look_up(&server, id, Some(TOKEN)).unwrap();
+        let error = destination.push(&files, Visibility::Private, "A message", &mut |_| {}).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the account me cannot push to other: {reason}; give a name of me, our-group, or set HF_TOKEN to a token that may write there"
+            )
+        );
+    }
 }
 
 #[test]

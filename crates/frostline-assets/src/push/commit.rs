@@ -4,19 +4,14 @@ use base64::Engine as _;
 use serde_json::json;
 
 use super::error::PushError;
-use super::{BRANCH, PreparedFile, about, bad_answer};
-use crate::fetch::hub_client::{HubClient, JsonBody};
+use super::{BRANCH, Destination, PreparedFile, bad_answer};
+use crate::fetch::hub_client::JsonBody;
 
 /// Commits the files that changed, and returns the commit's id.
 ///
 /// # Errors
 /// If the hub refuses the commit or a file cannot be read.
-pub(super) fn send(
-    client: &HubClient,
-    id: &str,
-    files: &[PreparedFile<'_>],
-    message: &str,
-) -> Result<String, PushError> {
+pub(super) fn send(to: &Destination, files: &[PreparedFile<'_>], message: &str) -> Result<String, PushError> {
     let mut lines =
         json!({ "key": "header", "value": { "summary": message, "description": "" } }).to_string();
     for PreparedFile { file, is_large, digest, .. } in files.iter().filter(|file| !file.is_unchanged) {
@@ -31,11 +26,10 @@ pub(super) fn send(
         lines += &line.to_string();
     }
     lines.push('\n');
-    let url = format!("{}/api/models/{id}/commit/{BRANCH}", client.base());
+    let url = format!("{}/api/models/{}/commit/{BRANCH}", to.client.base(), to.id);
     let body = JsonBody { content_type: "application/x-ndjson", bytes: lines.as_bytes() };
-    let response = client.post(&url, body, &[])?;
-    let response = client.check_status(&url, response, about(id))?;
-    let answer = client.read_json(&url, response)?;
+    let response = to.accept(&url, to.client.post(&url, body, &[])?)?;
+    let answer = to.client.read_json(&url, response)?;
     let commit = answer["commitOid"].as_str().ok_or_else(|| bad_answer(&url, "no commit".into()))?;
     Ok(commit.into())
 }

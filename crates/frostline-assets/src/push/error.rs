@@ -32,15 +32,17 @@ pub enum PushError {
     },
     /// The account may not write there.
     #[error(
-        "the account {account} cannot push to {owner}: {reason}; give another OWNER/NAME, or a token of that account"
+        "the account {account} cannot push to {owner}: {reason}; give a name of {owners}, or set HF_TOKEN to a token that may write there"
     )]
     NotAllowed {
         /// The account of the token.
         account: String,
         /// The owner in the requested name.
         owner: String,
-        /// The reason, or where it can push to.
+        /// The hub's reason.
         reason: String,
+        /// Where the account has repositories.
+        owners: String,
     },
     /// The hub made a repository public that was to be private.
     #[error(

@@ -23,6 +23,7 @@ mod storage;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use ureq::http::Response;
 
 use crate::fetch::hub_client::{About, HubClient, JsonBody};
 use crate::fetch::{FetchError, Hosts, HubToken, Progress};
@@ -50,6 +51,8 @@ pub struct Destination {
     id: String,
     /// The account of the token.
     pub account: String,
+    /// The names under which the account has repositories, as far as the hub reports them.
+    owners: BTreeSet<String>,
     /// Who can read the repository; `None` if it does not exist.
     pub found: Option<Visibility>,
 }
@@ -76,9 +79,9 @@ pub fn look_up(id: &str, hosts: &Hosts, token: Option<HubToken>) -> Result<Desti
     let token = token.ok_or_else(|| PushError::NoToken { hub: hosts.hub.clone() })?;
     let place = token.place().to_string();
     let client = HubClient::new(hosts, Some(token))?;
-    let account = check_account(&client, id, &place)?;
+    let (account, owners) = check_account(&client, id, &place)?;
     let found = visibility_of(&client, id)?;
-    Ok(Destination { client, id: id.into(), account, found })
+    Ok(Destination { client, id: id.into(), account, owners, found })
 }
 
 impl Destination {
@@ -109,8 +112,8 @@ impl Destination {
         if prepared.iter().all(|file| file.is_unchanged) {
             return Ok(Pushed { url, commit: None, uploaded: 0 });
         }
-        let uploaded = storage::upload(&self.client, &self.id, &prepared, progress)?;
-        let commit = commit::send(&self.client, &self.id, &prepared, message)?;
+        let uploaded = storage::upload(self, &prepared, progress)?;
+        let commit = commit::send(self, &prepared, message)?;
         Ok(Pushed { url, commit: Some(commit), uploaded })
     }
 
@@ -144,14 +147,9 @@ impl Destination {
         });
         let url = format!("{}/api/repos/create", self.client.base());
         let response = self.client.post(&url, json_body(&body.to_string()), &[])?;
-        match response.status().as_u16() {
-            // Another process may have created it meanwhile.
-            200..=299 | 409 => {}
-            401 | 403 => {
-                let (account, owner) = (self.account.clone(), owner.to_string());
-                return Err(PushError::NotAllowed { account, owner, reason: error_text(response) });
-            }
-            status => return Err(FetchError::Status { url, status }.into()),
+        // Another process may have created it meanwhile.
+        if response.status().as_u16() != 409 {
+            self.accept(&url, response)?;
         }
         match (wanted, visibility_of(&self.client, &self.id)?) {
             (Visibility::Private, Some(Visibility::Public)) => {
@@ -178,16 +176,27 @@ impl Destination {
             // The storage takes no empty files.
             let is_large = mode["uploadMode"] == "lfs" && file.bytes > 0;
             let digest = if is_large { file.sha256()? } else { file.git_blob_id()? };
-            let is_unchanged = mode["oid"].as_str() == Some(&digest);
+            // A repository's .gitignore may leave a file out.
+            let is_unchanged = mode["oid"].as_str() == Some(&digest) || mode["shouldIgnore"] == true;
             Ok(PreparedFile { file, is_large, digest, is_unchanged })
         });
         prepared.collect()
     }
 
     fn post_json(&self, url: &str, body: &Value) -> Result<Value, PushError> {
-        let response = self.client.post(url, json_body(&body.to_string()), &[])?;
-        let response = self.client.check_status(url, response, about(&self.id))?;
+        let response = self.accept(url, self.client.post(url, json_body(&body.to_string()), &[])?)?;
         Ok(self.client.read_json(url, response)?)
+    }
+
+    /// Passes a successful answer on, and turns any other into an error.
+    fn accept(&self, url: &str, response: Response<ureq::Body>) -> Result<Response<ureq::Body>, PushError> {
+        if matches!(response.status().as_u16(), 401 | 403) {
+            let owner = self.id.split('/').next().unwrap_or(&self.id).to_string();
+            let owners = self.owners.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let (account, reason) = (self.account.clone(), error_text(response));
+            return Err(PushError::NotAllowed { account, owner, reason, owners });
+        }
+        Ok(self.client.check_status(url, response, about(&self.id))?)
     }
 }
 
@@ -203,8 +212,9 @@ struct PreparedFile<'f> {
     is_unchanged: bool,
 }
 
-/// Checks that the token may write under the owner's name, as far as the hub reports that, and returns the account's name.
-fn check_account(client: &HubClient, id: &str, place: &str) -> Result<String, PushError> {
+/// Checks that the token may write, as far as the hub reports that. Returns the account's name, and the names under which it has
+/// repositories: its own and those of organisations. A token may be for some of them alone, and may not list all.
+fn check_account(client: &HubClient, id: &str, place: &str) -> Result<(String, BTreeSet<String>), PushError> {
     let url = format!("{}/api/whoami-v2", client.base());
     let (answer, _) = client.get_json(&url, about(id)).map_err(|error| match error {
         FetchError::NotFound { status: 401, .. } => {
@@ -217,14 +227,10 @@ fn check_account(client: &HubClient, id: &str, place: &str) -> Result<String, Pu
         return Err(PushError::ReadOnly { place: place.into(), hub: client.base().into() });
     }
     let organizations = answer["orgs"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut owners: BTreeSet<&str> = organizations.iter().filter_map(|one| one["name"].as_str()).collect();
-    owners.insert(account);
-    let owner = id.split('/').next().unwrap_or(id);
-    if !owners.iter().any(|known| known.eq_ignore_ascii_case(owner)) {
-        let reason = format!("it can push to {}", owners.into_iter().collect::<Vec<_>>().join(", "));
-        return Err(PushError::NotAllowed { account: account.into(), owner: owner.into(), reason });
-    }
-    Ok(account.into())
+    let mut owners: BTreeSet<String> =
+        organizations.iter().filter_map(|one| one["name"].as_str().map(String::from)).collect();
+    owners.insert(account.into());
+    Ok((account.into(), owners))
 }
 
 /// Returns who can read a repository; `None` if it does not exist.
@@ -260,7 +266,7 @@ fn messages(list: &Value) -> Vec<String> {
 }
 
 /// Returns the text of an answer that reports an error.
-fn error_text(mut response: ureq::http::Response<ureq::Body>) -> String {
+fn error_text(mut response: Response<ureq::Body>) -> String {
     let text = response.body_mut().with_config().limit(1 << 16).read_to_string().unwrap_or_default();
     let answer: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
     answer["error"].as_str().unwrap_or("the hub gives no reason").to_string()

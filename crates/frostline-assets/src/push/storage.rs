@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use ureq::http::Response;
 
 use super::error::PushError;
-use super::{BRANCH, PreparedFile, about, bad_answer, json_body};
+use super::{BRANCH, Destination, PreparedFile, bad_answer, json_body};
 use crate::fetch::Progress;
 use crate::fetch::hub_client::{HubClient, JsonBody, origin_of};
 
@@ -18,8 +18,7 @@ const LFS: &str = "application/vnd.git-lfs+json";
 /// # Errors
 /// If the hub or its storage refuses a file, or the connection fails.
 pub(super) fn upload(
-    client: &HubClient,
-    id: &str,
+    to: &Destination,
     files: &[PreparedFile<'_>],
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<usize, PushError> {
@@ -37,8 +36,8 @@ pub(super) fn upload(
         "hash_algo": "sha256",
         "ref": { "name": BRANCH },
     });
-    let url = format!("{}/{id}.git/info/lfs/objects/batch", client.base());
-    let answer = post(client, &url, id, &request.to_string())?;
+    let url = format!("{}/{}.git/info/lfs/objects/batch", to.client.base(), to.id);
+    let answer = post(to, &url, &request.to_string())?;
     let described = answer["objects"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut uploaded = 0;
     for file in large {
@@ -49,10 +48,10 @@ pub(super) fn upload(
         }
         // Without actions, the storage has the file.
         let Some(action) = object["actions"].get("upload") else { continue };
-        upload_one(client, file, action, progress)?;
+        upload_one(&to.client, file, action, progress)?;
         if let Some(verify) = object["actions"]["verify"]["href"].as_str() {
             let facts = json!({ "oid": file.digest, "size": file.file.bytes }).to_string();
-            let response = client.post(verify, json_body(&facts), &[])?;
+            let response = to.client.post(verify, json_body(&facts), &[])?;
             check_upload(file, verify, &response)?;
         }
         uploaded += 1;
@@ -61,11 +60,10 @@ pub(super) fn upload(
 }
 
 /// Sends a message of Git LFS to the hub.
-fn post(client: &HubClient, url: &str, id: &str, text: &str) -> Result<Value, PushError> {
+fn post(to: &Destination, url: &str, text: &str) -> Result<Value, PushError> {
     let body = JsonBody { content_type: LFS, bytes: text.as_bytes() };
-    let response = client.post(url, body, &[("Accept", LFS.into())])?;
-    let response = client.check_status(url, response, about(id))?;
-    Ok(client.read_json(url, response)?)
+    let response = to.accept(url, to.client.post(url, body, &[("Accept", LFS.into())])?)?;
+    Ok(to.client.read_json(url, response)?)
 }
 
 /// Uploads a file to the address of an action: whole, or in parts of a size that the hub chose.

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use super::http::Answer;
 use super::{Asked, HubState, LARGE, READ_TOKEN, Repository, TOKEN, blob_id, sha256};
 
+/// Where the account of [`TOKEN`] has repositories.
+const OWNERS: [&str; 2] = ["me", "our-group"];
+
 /// Answers a request to the hub.
 pub(super) fn answer_hub(state: &mut HubState, asked: &Asked) -> Answer {
     let path = asked.path.split('?').next().unwrap_or_default();
@@ -101,6 +104,10 @@ fn create(state: &mut HubState, token: Option<&str>, body: &[u8]) -> Answer {
         return Answer::status(if token.is_none() { 401 } else { 403 });
     }
     let Ok(asked) = serde_json::from_slice::<Value>(body) else { return Answer::status(400) };
+    if !OWNERS.contains(&asked["organization"].as_str().unwrap_or_default()) {
+        let reason = json!({ "error": "You don't have the rights to create a model" });
+        return Answer { status: 403, ..Answer::json(&reason) };
+    }
     let id = format!(
         "{}/{}",
         asked["organization"].as_str().unwrap_or("me"),
@@ -234,7 +241,9 @@ fn with_writer(
 ) -> Answer {
     let id = id.join("/");
     match find(state, token, &id) {
-        Ok(_) if token == Some(TOKEN) => write(state, &id),
+        Ok(_) if token == Some(TOKEN) && OWNERS.iter().any(|owner| id.starts_with(owner)) => {
+            write(state, &id)
+        }
         Ok(_) => Answer::status(403),
         Err(refused) => refused,
     }
