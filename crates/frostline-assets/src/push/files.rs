@@ -67,15 +67,25 @@ pub fn model_files(folder: &Path) -> Result<ModelFiles, PushError> {
     collect(folder, "", 0, &mut found)?;
     found.files.sort_by(|a, b| a.name.cmp(&b.name));
     found.left_out.sort();
-    let has = |fits: &dyn Fn(&str) -> bool| found.files.iter().any(|file| fits(&file.name));
-    let needed: [(&dyn Fn(&str) -> bool, &'static str); 3] = [
-        (&|name| name == "config.json", "config.json"),
-        (&|name| name.ends_with(".safetensors"), "weights as safetensors"),
-        (&|name| name == "tokenizer.json" || name == "vocab.txt", "tokenizer.json or vocab.txt"),
-    ];
-    match needed.into_iter().find(|(fits, _)| !has(fits)) {
-        Some((_, missing)) => Err(PushError::NoModel { folder: folder.into(), missing }),
+    match found.missing_part() {
+        Some(missing) => Err(PushError::NoModel { folder: folder.into(), missing }),
         None => Ok(found),
+    }
+}
+
+impl ModelFiles {
+    /// Returns what a model cannot be without and is not there.
+    fn missing_part(&self) -> Option<&'static str> {
+        let has = |names: &[&str]| self.files.iter().any(|file| names.contains(&file.name.as_str()));
+        if !has(&["config.json"]) {
+            Some("config.json")
+        } else if !self.files.iter().any(|file| file.name.ends_with(".safetensors")) {
+            Some("weights as safetensors")
+        } else if !has(&["tokenizer.json", "vocab.txt"]) {
+            Some("tokenizer.json or vocab.txt")
+        } else {
+            None
+        }
     }
 }
 
