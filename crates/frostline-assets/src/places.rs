@@ -148,13 +148,10 @@ impl Places {
             looked.push((format!("in {} (cache)", folder.display()), Some(kind.names_in(&folder))));
         }
         if kind == AssetKind::Encoder {
-            // The own one is listed only if something is in it.
-            for (at, cache) in self.hub_caches().iter().enumerate() {
-                let models = cache.models();
-                if (at == 0 && self.hub.is_some()) || !models.is_empty() {
-                    let place = format!("in {} (cache of huggingface_hub)", cache.root().display());
-                    looked.push((place, Some(models)));
-                }
+            let caches = self.hub_caches().into_iter().map(|cache| (cache.models(), cache));
+            for (models, cache) in caches.filter(|(models, _)| !models.is_empty()) {
+                let place = format!("in {} (cache of huggingface_hub)", cache.root().display());
+                looked.push((place, Some(models)));
             }
         }
         looked.push(("embedded in the program".into(), Some(kind.embedded_names())));

@@ -68,7 +68,7 @@ mod upload {
     pub(super) fn push(request: &PushRequest) -> CommandResult<Ending> {
         let files = choose_files(request)?;
         if request.dry_run {
-            say!("nothing is uploaded to {}: that is only a list", request.id);
+            say!("only listed: nothing is uploaded to {}", request.id);
             return Ok(Ending::Done);
         }
         if is_offline(environment_variable)? || is_hub_offline(environment_variable) {
