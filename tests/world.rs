@@ -102,6 +102,8 @@ impl World {
             .env("FAKE_SCRIPT", self.path_of("script.json"))
             .env("TMPDIR", self.folder.path())
             .env_remove("RUST_BACKTRACE")
+            .env_remove("HF_HOME")
+            .env_remove("HF_HUB_CACHE")
             .stdin(Stdio::null());
         if !self.path_of("script.json").exists() {
             self.set_script(&[]);

@@ -9,6 +9,7 @@ fn run_doctor(folder: &Path, cache: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
     command.arg("doctor").args(arguments).current_dir(folder).env("FROSTLINE_CACHE", cache);
     command.env_remove("FROSTLINE_ISA").env_remove("FROSTLINE_DEVICE");
+    command.env_remove("HF_HOME").env_remove("HF_HUB_CACHE");
     let output = command.output().expect("the binary starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 fn run_frostline(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frostline"));
     command.args(arguments).current_dir(folder).env_remove("COLUMNS").env_remove("RUST_LOG");
-    command.env("FROSTLINE_CACHE", folder.join("cache"));
+    command.env("FROSTLINE_CACHE", folder.join("cache")).env_remove("HF_HOME").env_remove("HF_HUB_CACHE");
     command.output().expect("the binary starts")
 }
 
