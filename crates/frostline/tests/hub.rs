@@ -188,7 +188,7 @@ fn a_cell_is_pushed_with_its_card_and_audit() {
     let cell = cell.to_str().unwrap();
     let push = |arguments: &[&str], token: &str| {
         let mut command =
-            frostline(folder.path(), &server, &[&["push", cell, "me/tagger"], arguments].concat());
+            frostline(folder.path(), &server, &[&["push", cell, "me/tagger"][..], arguments].concat());
         command.env("HF_TOKEN", token);
         run(command)
     };
