@@ -67,6 +67,6 @@ fn digest_results(results: &[String]) -> String {
 fn results_have_the_same_bits_on_every_processor() {
     let found = [WORDS.to_string(), SENTENCES.to_string(), format!("{WORDS} --set train.precision=bf16")]
         .map(|words| digest_results(&results_by_isa(&words)));
-    let kept = ["00072337f994bda1", "34be81594d5e4cd5", "4c32fd9e439ba14a"];
+    let kept = ["df8d3f9f06cfd2a8", "34be81594d5e4cd5", "eb9940dafcb48bf1"];
     assert_eq!(found, kept, "f32, sentences, bf16");
 }
