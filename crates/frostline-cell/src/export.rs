@@ -13,15 +13,55 @@ use crate::card;
 #[error("{} exists already; choose another --out", .0.display())]
 pub struct OutputExists(pub PathBuf);
 
-/// Checks that the model saved in the cell's folder opens and has the tags of its record, then copies it to
+/// The model that a cell saved, checked and opened.
+pub struct SavedFolder {
+    /// The cell's record.
+    pub record: Record,
+    /// The model's folder.
+    pub model: ModelFolder,
+    files: SavedFiles,
+}
+
+impl SavedFolder {
+    /// Opens the model in a cell's folder, and checks that it has the tags of its record.
+    ///
+    /// # Errors
+    /// If the cell has no record, failed or saved no model, or the model does not open.
+    pub fn open(run: &Path) -> Result<Self> {
+        let cell = run.display();
+        let (record, result) = crate::cell::finished(run).with_context(|| cell.to_string())?;
+        let place = run.join("model");
+        ensure!(
+            place.is_dir(),
+            "{cell} holds no saved model; run the sweep again with `--set save.model=true`"
+        );
+        let model = ModelFolder::open(&place)?;
+        model.check()?;
+        model.check_names()?;
+        ensure!(
+            model.tags == result.facts().tags,
+            "{}: its id2label names other tags than the cell's record; run the cell again",
+            place.join("config.json").display()
+        );
+        let files = result.files.clone();
+        Ok(Self { record, model, files })
+    }
+}
+
+/// Checks the model saved in the cell's folder as [`SavedFolder::open`] does, then copies it to
 /// `out`, with a model card. Returns the record and the files.
 ///
 /// # Errors
-/// If the cell has no record, failed or saved no model, the model does not open, `out` contains files
-/// ([`OutputExists`]) or cannot be written.
+/// As for [`SavedFolder::open`]; also if `out` contains files ([`OutputExists`]) or cannot be written.
 pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
-    let (record, files) = check_saved(run)?;
-    let mut files = copy(&run.join("model"), &files, out)?;
+    let (record, mut files) = check_saved(run)?;
+    let from = run.join("model");
+    write_folder(out, |part| {
+        for name in &files {
+            frostline_files::copy(&from.join(name), &part.join(name))?;
+        }
+        Ok(())
+    })?;
     if !files.iter().any(|file| file == card::FILE) {
         // The cell is older than cards, or could not write one.
         card::write(out, &record)?;
@@ -30,25 +70,13 @@ pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
     Ok((record, files))
 }
 
-/// Checks that the model saved in the cell's folder opens and has the tags of its record. Returns the record and the names of the
-/// model's files.
+/// Checks the model saved in the cell's folder as [`SavedFolder::open`] does. Returns the record and the names of the model's files.
 ///
 /// # Errors
-/// If the cell has no record, failed or saved no model, or the model does not open.
+/// As for [`SavedFolder::open`].
 pub fn check_saved(run: &Path) -> Result<(Record, Vec<String>)> {
-    let cell = run.display();
-    let (record, result) = crate::cell::finished(run).with_context(|| cell.to_string())?;
-    let model = run.join("model");
-    ensure!(model.is_dir(), "{cell} holds no saved model; run the sweep again with `--set save.model=true`");
-    let opened = ModelFolder::open(&model)?;
-    opened.check()?;
-    opened.check_names()?;
-    ensure!(
-        opened.tags == result.facts().tags,
-        "{}: its id2label names other tags than the cell's record; run the cell again",
-        model.join("config.json").display()
-    );
-    let files = names(&model, &result.files)?;
+    let SavedFolder { record, model, files } = SavedFolder::open(run)?;
+    let files = names(&model.place, &files)?;
     Ok((record, files))
 }
 
@@ -70,8 +98,8 @@ fn names(model: &Path, saved: &SavedFiles) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Copies files of a folder, so that `out` is either whole or not there.
-fn copy(from: &Path, names: &[String], out: &Path) -> Result<Vec<String>> {
+/// Writes files into a new folder, so that `out` is either whole or not there.
+pub(crate) fn write_folder(out: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let place = out.display();
     if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || out.is_file() {
         return Err(OutputExists(out.to_path_buf()).into());
@@ -84,16 +112,14 @@ fn copy(from: &Path, names: &[String], out: &Path) -> Result<Vec<String>> {
         frostline_files::create_new_folder(&part)
     };
     begin().map_err(|error| cannot(error.into()))?;
-    let copied = || -> Result<Vec<String>> {
-        for name in names {
-            frostline_files::copy(&from.join(name), &part.join(name))?;
-        }
+    let written = || -> Result<()> {
+        write(&part)?;
         // An empty folder of that name may be there.
         let _ = frostline_files::remove_empty_folder(out);
         frostline_files::rename(&part, out)?;
-        Ok(names.to_vec())
+        Ok(())
     };
-    copied().map_err(|error| {
+    written().map_err(|error| {
         let _ = frostline_files::remove_own_folder(&part);
         cannot(error)
     })

@@ -23,6 +23,7 @@ mod data;
 mod demo_cell;
 mod document;
 pub mod export;
+pub mod export_onnx;
 mod facts;
 mod forecast;
 mod heads;

@@ -22,6 +22,7 @@ const LAST: [&str; 3] = ["nice", "-n", "19"];
 const ENVIRONMENTS: [&str; 7] = [
     "tests/browser/requirements.txt",
     "tests/track/requirements.txt",
+    "tests/onnx/requirements.txt",
     "tests/paper/requirements.txt",
     "tests/python-package/tools.txt",
     "tests/python-package/requirements.txt",

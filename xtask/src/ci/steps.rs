@@ -93,6 +93,7 @@ pub(super) fn all_steps(scratch: &Path) -> Vec<CiStep> {
         calls_step("study", [cargo_call("xtask study --check")]),
         check_step("browser", |session, step| browser::check_pages(step, &mut session.skips)),
         track_step(),
+        onnx_step(),
         serve_step(),
         paper_step(),
         check_step("docs", |session, step| {
@@ -114,7 +115,7 @@ impl CiStep {
     pub(super) fn expected_minutes(&self) -> Option<u32> {
         Some(match self.name {
             "browser" | "fuzz" => 5,
-            "track" | "serve" => 3,
+            "track" | "onnx" | "serve" => 3,
             "paper" | "nvrtc" => 2,
             "docs" | "cluster" | "gpu" => 8,
             "python-package" => 14,
@@ -144,6 +145,12 @@ fn track_step() -> CiStep {
     let about = "a sweep, read with TensorBoard, MLflow and Weights & Biases";
     let script = Script { packages: true, ..Script::new("tests/track/check.py", about, tested_runner()) };
     self::script_step("track", script)
+}
+
+/// Exported models of every family and the demo's tagger, run in onnxruntime.
+fn onnx_step() -> CiStep {
+    let script = Script::new("tests/onnx/check.py", "exported models in onnxruntime", tested_runner());
+    self::script_step("onnx", Script { packages: true, ..script })
 }
 
 /// Attacks on the live page's server, whose memory is read as Linux reports it.

@@ -152,7 +152,7 @@ mod tests {
     /// Every package has a hash, and no list names a package index.
     #[test]
     fn every_package_is_pinned() {
-        for kind in ["book", "browser", "cuda", "paper", "python", "track"] {
+        for kind in ["book", "browser", "cuda", "onnx", "paper", "python", "track"] {
             let path = workspace::workspace_root().join(format!("tests/{kind}/requirements.txt"));
             let text = fs::read_to_string(path).expect("the list");
             let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();

@@ -4,7 +4,8 @@
 //!
 //! A file here with a [`Table`] and a function that reads a config, and both in the lists [`FAMILIES`] and [`READERS`]. If the family consists of known parts, nothing else changes. A new part is a field of
 //! [`Architecture`](crate::Architecture), which the encoder (`encoder.rs`), the list of parameters (`layout.rs`) and, if it
-//! changes the work or the memory of a step, `shape` in `crates/frostline-cell/src/cost.rs` read. Paths must keep the form
+//! changes the work or the memory of a step, `shape` in `crates/frostline-cell/src/cost.rs` read. The nodes of ONNX models
+//! follow the encoder: `crates/frostline-onnx/src`. Paths must keep the form
 //! `encoder.blocks.I.…` and `encoder.embeddings.…`, which policies depend on. First compare with the original
 //! (`crates/frostline-model/tests/references/make.py`). A tokenizer of another kind needs cases in
 //! `crates/frostline-align/tests/data`.

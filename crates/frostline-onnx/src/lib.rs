@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod attention;
+mod blocks;
+mod embeddings;
+mod export;
+mod graph;
+mod layers;
+mod model;
+mod proto;
+mod quantize;
+mod tensor;
+#[cfg(test)]
+mod tests;
+
+pub use export::{OnnxError, OnnxExport};
+pub use model::{MOST_INSIDE, OnnxModel};
