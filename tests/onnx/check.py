@@ -233,8 +233,9 @@ def fits(line, rows):
 
 
 def first_positions(line):
-    """The positions that have a word's label, with the word."""
-    return [(at, line["words"][at]) for at, label in enumerate(line["labels"]) if label != -100]
+    """The position of each word's first subword, with the word."""
+    words = line["word_ids"]
+    return [(at, word) for at, word in enumerate(words) if word is not None and word not in words[:at]]
 
 
 def print_times(name, runner):
