@@ -1,7 +1,7 @@
 //! Writes a model folder as ONNX, with the files that loaders of ONNX models expect next to it.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use frostline_model::HeadKind;
@@ -29,6 +29,11 @@ pub struct OnnxOptions {
     /// Whether to write the model in dynamic int8, too.
     pub quantize: bool,
 }
+
+/// The model is an encoder alone.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: the weights hold no classifier, so there are no logits to export; give a trained tagger", .0.display())]
+pub struct NoClassifier(pub PathBuf);
 
 /// The files that were written, and what else a user of them should know.
 #[derive(Debug)]
@@ -72,14 +77,13 @@ const MOST_CONFIG: u64 = 16 << 20;
 /// Writes the model of a folder to the new folder `out`.
 ///
 /// # Errors
-/// If the model has no classifier or a file that the layout needs is missing, a weight cannot be read, `out` contains files
+/// If the model has no classifier ([`NoClassifier`]) or a file that the layout needs is missing, a weight cannot be read, `out` contains files
 /// ([`crate::export::OutputExists`]) or cannot be written.
 pub fn export_onnx(folder: &ModelFolder, out: &Path, options: OnnxOptions) -> Result<OnnxFiles> {
     let place = folder.place.display();
-    ensure!(
-        folder.has_head(),
-        "{place}: the weights hold no classifier, so there are no logits to export; give a trained tagger"
-    );
+    if !folder.has_head() {
+        return Err(NoClassifier(folder.place.clone()).into());
+    }
     folder.check()?;
     let saved = SavedModel::read(&folder.place)?;
     let head = folder.head();

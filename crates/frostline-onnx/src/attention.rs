@@ -6,7 +6,7 @@ use frostline_model::{LayerKind, Matrix};
 
 use crate::OnnxError;
 use crate::embeddings::Inputs;
-use crate::graph::{Value, int, ints};
+use crate::graph::{Dim, Value, int, ints};
 use crate::layers::{Builder, LinearLayer};
 use crate::tensor::{Data, Kind};
 
@@ -82,7 +82,11 @@ impl Builder<'_> {
         let context = g.node(&place, "MatMul", &[&shares, &value], &[]);
         let context = g.node(&place, "Transpose", &[&context], &[ints("perm", &[0, 2, 1, 3])]);
         let joined = g.list(&[0, 0, config.hidden as i64]);
-        Ok(g.node(&place, "Reshape", &[&context, &joined], &[]))
+        let context = g.node(&place, "Reshape", &[&context, &joined], &[]);
+        // onnxruntime fuses the residual after it with a norm only if the shape is known, which tables whose rows are counted
+        // in the graph hide.
+        g.declare(&context, &[Dim::Batch, Dim::Sequence, Dim::Fixed(config.hidden)]);
+        Ok(context)
     }
 
     /// Returns the scaled scores of all pairs of positions.

@@ -58,8 +58,7 @@ impl Builder<'_> {
             };
             x = self.graph.node(place, "Add", &[&x, &rows], &[]);
         }
-        // The number of positions is computed, so that the sum's shape cannot be inferred. onnxruntime fuses residuals with
-        // norms only if it is known.
+        // The same reason as for the context of attention.
         self.graph.declare(&x, &[Dim::Batch, Dim::Sequence, Dim::Fixed(e)]);
         if config.architecture.embedding_norm {
             x = self.norm(&x, "encoder.embeddings.norm", e)?;

@@ -4,6 +4,8 @@
 mod common;
 #[path = "cli/foreign.rs"]
 mod foreign;
+#[path = "cli/onnx.rs"]
+mod onnx;
 #[path = "cli/params.rs"]
 mod params;
 

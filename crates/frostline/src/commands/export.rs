@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use frostline_cell::export::{OutputExists, SavedFolder, export};
-use frostline_cell::export_onnx::{OnnxFiles, OnnxLayout, OnnxOptions, export_onnx};
+use frostline_cell::export_onnx::{NoClassifier, OnnxFiles, OnnxLayout, OnnxOptions, export_onnx};
 use frostline_sweep::units::format_bytes;
 use frostline_tagger::ModelFolder;
 
@@ -19,7 +19,7 @@ use super::readable::Readable;
 Examples:
     frostline export --run study/cells/CELL --out my-tagger
     frostline export --run study/cells/CELL --onnx --out my-tagger-onnx
-    frostline export --model my-tagger --onnx --layout transformers.js --quantize --out my-tagger-web")]
+    frostline export --model my-tagger --onnx --layout transformers.js --quantize --out web")]
 pub struct Export {
     /// Folder of a cell that ran with `--set save.model=true`, such as OUT/cells/NAME.
     #[arg(long, value_name = "CELL_FOLDER", required_unless_present = "model")]
@@ -106,11 +106,11 @@ impl Export {
     }
 }
 
-/// Makes a folder that exists already an error of the arguments.
+/// Makes a folder that exists already, and a model without a classifier, an error of the arguments.
 fn as_argument(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast::<OutputExists>() {
-        Ok(exists) => Stop::Arguments(exists.to_string()).into(),
-        Err(other) => other,
+    match error.is::<OutputExists>() || error.is::<NoClassifier>() {
+        true => Stop::Arguments(error.to_string()).into(),
+        false => error,
     }
 }
 
