@@ -1,9 +1,9 @@
 //! Writes a model folder as ONNX, with the files that loaders of ONNX models expect next to it.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
+use frostline_files::{FileError, Writer};
 use frostline_model::HeadKind;
 use frostline_onnx::{MOST_INSIDE, OnnxExport, OnnxModel};
 use frostline_record::{Precision, SavedModel, Unit};
@@ -145,16 +145,16 @@ fn is_large(model: &OnnxModel) -> bool {
 /// Writes `NAME.onnx` and, for a large model, `NAME.onnx_data` with its weights. Returns names and sizes.
 fn write_model(folder: &Path, name: &str, model: &OnnxModel) -> Result<Vec<(String, Option<u64>)>> {
     let (name, data) = (format!("{name}.onnx"), format!("{name}.onnx_data"));
-    let mut file = frostline_files::Writer::create(&folder.join(&name))?;
-    let mut names = vec![name.clone()];
+    let (path, data_path) = (folder.join(&name), folder.join(&data));
+    let mut file = Writer::create(&path)?;
+    let mut names = vec![name];
     if is_large(model) {
-        let mut second = frostline_files::Writer::create(&folder.join(&data))?;
-        model.write_in_two(&mut file, &data, &mut second).with_context(|| name.clone())?;
-        second.flush()?;
+        let mut second = Writer::create(&data_path)?;
+        model.write_in_two(&mut file, &data, &mut second).map_err(FileError::of(&data_path))?;
         second.finish()?;
         names.push(data);
     } else {
-        model.write(&mut file).with_context(|| name.clone())?;
+        model.write(&mut file).map_err(FileError::of(&path))?;
     }
     file.finish()?;
     let sized = |name: String| {

@@ -4,8 +4,8 @@
 use frostline_kernels::{RelativePositions, Rotary};
 use frostline_model::{LayerKind, Matrix};
 
-use crate::OnnxError;
 use crate::embeddings::Inputs;
+use crate::error::OnnxError;
 use crate::graph::{Dim, Value, int, ints};
 use crate::layers::{Builder, LinearLayer};
 use crate::tensor::{Data, Kind};

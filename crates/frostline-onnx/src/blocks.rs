@@ -2,12 +2,11 @@
 
 use frostline_model::{HeadKind, HeadShape, Matrix, NormPlace};
 
-use crate::OnnxError;
 use crate::attention::Surroundings;
 use crate::embeddings::Inputs;
+use crate::error::OnnxError;
 use crate::graph::{Dim, Value, int};
 use crate::layers::{Builder, LinearLayer};
-use crate::tensor::Data;
 
 impl Builder<'_> {
     /// Returns the last hidden states.
@@ -140,8 +139,7 @@ impl Builder<'_> {
     /// Reads a parameter of the head from where the model has it: a pooler, for example, is the encoder's.
     fn load_head_layer(&mut self, head: &HeadShape, part: &str, shape: &[usize]) -> Result<(), OnnxError> {
         let (path, _) = head.source_of(part, self.weights);
-        let values = self.weights.values(&path, shape)?;
-        self.graph.tensor(&format!("head.{part}"), shape, Data::F32(values));
+        self.renamed_parameter(&format!("head.{part}"), &path, shape)?;
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! The embeddings: rows of tables, their sum, its norm and its projection.
 
-use crate::OnnxError;
+use crate::error::OnnxError;
 use crate::graph::{Dim, Value, int};
 use crate::layers::{Builder, LinearLayer};
 use crate::tensor::Kind;

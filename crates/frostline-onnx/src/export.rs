@@ -3,27 +3,12 @@
 //! The description alone decides about the nodes. A family of known parts needs no change here; a new field of
 //! [`Architecture`](frostline_model::Architecture) is read where the encoder in `frostline-model` reads it.
 
-use frostline_model::{EncoderConfig, Extras, HeadShape, ModelError, ParameterSource};
+use frostline_model::{EncoderConfig, Extras, HeadShape, ParameterSource};
 
-use crate::OnnxModel;
+use crate::error::OnnxError;
 use crate::graph::Graph;
 use crate::layers::Builder;
-
-/// Why a model cannot be exported.
-#[derive(Debug, thiserror::Error)]
-pub enum OnnxError {
-    /// A parameter cannot be read.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// The encoder has parts that were added by a policy.
-    #[error("ONNX: the encoder has {part}, which this export does not write; {advice}")]
-    Extra {
-        /// The parts.
-        part: &'static str,
-        /// What to do instead.
-        advice: &'static str,
-    },
-}
+use crate::model::OnnxModel;
 
 /// A model to be exported.
 pub struct OnnxExport<'a> {

@@ -3,7 +3,7 @@
 use frostline_kernels::Activation;
 use frostline_model::{EncoderConfig, ParameterSource};
 
-use crate::OnnxError;
+use crate::error::OnnxError;
 use crate::graph::{Graph, Value, float, int, ints};
 use crate::tensor::Data;
 

@@ -4,6 +4,7 @@
 mod attention;
 mod blocks;
 mod embeddings;
+mod error;
 mod export;
 mod graph;
 mod layers;
@@ -14,5 +15,6 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 
-pub use export::{OnnxError, OnnxExport};
+pub use error::OnnxError;
+pub use export::OnnxExport;
 pub use model::{MOST_INSIDE, OnnxModel};

@@ -6,8 +6,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::OnnxModel;
 use crate::graph::{Graph, int};
+use crate::model::OnnxModel;
 use crate::proto::NodeProto;
 use crate::tensor::{Data, Kind, Tensor};
 

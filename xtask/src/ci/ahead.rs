@@ -19,7 +19,7 @@ use frostline_sweep::units::format_clock;
 const LAST: [&str; 3] = ["nice", "-n", "19"];
 
 /// The lists of packages of the steps after `test`, in the order in which they are needed.
-const ENVIRONMENTS: [&str; 7] = [
+const ENVIRONMENTS: [&str; 8] = [
     "tests/browser/requirements.txt",
     "tests/track/requirements.txt",
     "tests/onnx/requirements.txt",
