@@ -98,12 +98,16 @@ fn names(model: &Path, saved: &SavedFiles) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Checks that a folder is empty or does not exist.
+pub(crate) fn check_new(out: &Path) -> Result<(), OutputExists> {
+    let has_files = out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || out.is_file();
+    if has_files { Err(OutputExists(out.to_path_buf())) } else { Ok(()) }
+}
+
 /// Writes files into a new folder, so that `out` is either whole or not there.
 pub(crate) fn write_folder(out: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let place = out.display();
-    if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) || out.is_file() {
-        return Err(OutputExists(out.to_path_buf()).into());
-    }
+    check_new(out)?;
     // This name cannot be the name of an existing folder of another process.
     let part = out.with_added_extension(format!("part-{}", std::process::id()));
     let cannot = |error: anyhow::Error| anyhow!("{place}: cannot be written: {error}; choose another --out");

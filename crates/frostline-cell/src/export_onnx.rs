@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, bail};
 use frostline_files::{FileError, Writer};
 use frostline_model::HeadKind;
 use frostline_onnx::{MOST_INSIDE, OnnxExport, OnnxModel};
@@ -10,7 +10,7 @@ use frostline_record::{Precision, SavedModel, Unit};
 use frostline_tagger::ModelFolder;
 use serde_json::{Value, json};
 
-use crate::export::write_folder;
+use crate::export::{check_new, write_folder};
 
 /// The places of files in the new folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,65 +77,68 @@ const MOST_CONFIG: u64 = 16 << 20;
 /// Writes the model of a folder to the new folder `out`.
 ///
 /// # Errors
-/// If the model has no classifier ([`NoClassifier`]) or a file that the layout needs is missing, a weight cannot be read, `out` contains files
-/// ([`crate::export::OutputExists`]) or cannot be written.
+/// If the model has no classifier ([`NoClassifier`]) or a file that the layout needs is missing, a weight cannot be read, `out`
+/// contains files ([`crate::export::OutputExists`]) or cannot be written.
 pub fn export_onnx(folder: &ModelFolder, out: &Path, options: OnnxOptions) -> Result<OnnxFiles> {
-    let place = folder.place.display();
     if !folder.has_head() {
         return Err(NoClassifier(folder.place.clone()).into());
     }
+    check_new(out)?;
     folder.check()?;
-    let saved = SavedModel::read(&folder.place)?;
-    let head = folder.head();
-    let of_sentences =
-        head.kind != HeadKind::Linear || saved.as_ref().is_some_and(|saved| saved.unit == Unit::Sentences);
-    let mut copied: Vec<&str> = COPIED.into_iter().filter(|name| folder.place.join(name).is_file()).collect();
     let is_web = options.layout == OnnxLayout::TransformersJs;
-    ensure!(
-        !is_web || copied.contains(&TOKENIZER),
-        "{place}: it has no {TOKENIZER}, which transformers.js reads; in Python, write it with \
-         `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)`"
-    );
-    let export = OnnxExport { config: &folder.config, head: &head, of_sentences, weights: &folder.weights };
-    let model = export.model()?;
-    let models: Vec<(&str, OnnxModel)> = match options.quantize {
-        true => {
-            let whole = model.quantized();
-            vec![(NAMES[0], model), (NAMES[1], whole)]
-        }
-        false => vec![(NAMES[0], model)],
-    };
-    let large: Vec<String> =
-        models.iter().filter(|(_, model)| is_large(model)).map(|(name, _)| format!("{name}.onnx")).collect();
-    let config = config_text(folder, of_sentences, if is_web { &large } else { &[] })?;
+    let copied = list_copied(folder, is_web)?;
+    let saved = SavedModel::read(&folder.place)?;
+    let saved = saved.as_ref();
+    let of_sentences =
+        folder.head().kind != HeadKind::Linear || saved.is_some_and(|saved| saved.unit == Unit::Sentences);
+    let models = make_models(folder, of_sentences, options.quantize)?;
+    let large = models.iter().filter(|(_, model)| is_web && is_large(model));
+    let large: Vec<String> = large.map(|(name, _)| format!("{name}.onnx")).collect();
+    let config = config_text(folder, of_sentences, &large)?;
     let mut files = Vec::new();
     write_folder(out, |part| {
         let inner = if is_web { "onnx/" } else { "" };
         frostline_files::create_folder(&part.join(inner))?;
         for (name, model) in &models {
-            files.extend(write_model(&part.join(inner), name, model)?);
+            let written = write_model(&part.join(inner), name, model)?;
+            files.extend(written.into_iter().map(|(name, bytes)| (format!("{inner}{name}"), bytes)));
         }
-        files.iter_mut().for_each(|(name, _)| name.insert_str(0, inner));
         frostline_files::write(&part.join(CONFIG), config.as_bytes())?;
-        for name in &copied {
+        files.push((CONFIG.into(), None));
+        for name in copied {
             frostline_files::copy(&folder.place.join(name), &part.join(name))?;
-        }
-        if is_web && !copied.contains(&TOKENIZER_CONFIG) {
-            // transformers.js reads it even if it says nothing.
-            frostline_files::write(&part.join(TOKENIZER_CONFIG), b"{}\n")?;
-            copied.push(TOKENIZER_CONFIG);
+            files.push((name.into(), None));
         }
         Ok(())
     })?;
-    copied.push(CONFIG);
-    copied.sort_unstable();
-    files.extend(copied.into_iter().map(|name| (name.to_string(), None)));
-    let saved = saved.as_ref();
-    Ok(OnnxFiles {
-        files,
-        lowercase: saved.is_some_and(|saved| saved.lowercase),
-        rounded: saved.is_some_and(|saved| saved.precision != Precision::F32),
-    })
+    let lowercase = saved.is_some_and(|saved| saved.lowercase);
+    Ok(OnnxFiles { files, lowercase, rounded: saved.is_some_and(|saved| saved.precision != Precision::F32) })
+}
+
+/// Returns the files of a model's folder that are copied.
+fn list_copied(folder: &ModelFolder, is_web: bool) -> Result<Vec<&'static str>> {
+    let copied: Vec<&str> = COPIED.into_iter().filter(|name| folder.place.join(name).is_file()).collect();
+    let needed = [TOKENIZER, TOKENIZER_CONFIG];
+    if let Some(name) = needed.into_iter().find(|name| is_web && !copied.contains(name)) {
+        bail!(
+            "{}: it has no {name}, which transformers.js reads; in Python, write it with \
+             `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)`",
+            folder.place.display()
+        );
+    }
+    Ok(copied)
+}
+
+/// Returns the model in f32 and, if it is asked for, in int8, with the names of their files.
+fn make_models(
+    folder: &ModelFolder,
+    of_sentences: bool,
+    quantize: bool,
+) -> Result<Vec<(&'static str, OnnxModel)>> {
+    let (config, head, weights) = (&folder.config, &folder.head(), &folder.weights);
+    let model = OnnxExport { config, head, of_sentences, weights }.model()?;
+    let whole = quantize.then(|| (NAMES[1], model.quantized()));
+    Ok([(NAMES[0], model)].into_iter().chain(whole).collect())
 }
 
 fn is_large(model: &OnnxModel) -> bool {

@@ -83,8 +83,7 @@ impl Builder<'_> {
         let context = g.node(&place, "Transpose", &[&context], &[ints("perm", &[0, 2, 1, 3])]);
         let joined = g.list(&[0, 0, config.hidden as i64]);
         let context = g.node(&place, "Reshape", &[&context, &joined], &[]);
-        // onnxruntime fuses the residual after it with a norm only if the shape is known, which tables whose rows are counted
-        // in the graph hide.
+        // Rotations and relative positions hide this shape, too (see `embed`).
         g.declare(&context, &[Dim::Batch, Dim::Sequence, Dim::Fixed(config.hidden)]);
         Ok(context)
     }

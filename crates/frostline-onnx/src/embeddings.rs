@@ -58,7 +58,7 @@ impl Builder<'_> {
             };
             x = self.graph.node(place, "Add", &[&x, &rows], &[]);
         }
-        // The same reason as for the context of attention.
+        // The rows of positions hide the shape of the sum from onnxruntime, which fuses residuals with norms only if it is known.
         self.graph.declare(&x, &[Dim::Batch, Dim::Sequence, Dim::Fixed(e)]);
         if config.architecture.embedding_norm {
             x = self.norm(&x, "encoder.embeddings.norm", e)?;

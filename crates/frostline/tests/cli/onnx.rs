@@ -74,8 +74,9 @@ fn what_cannot_be_exported_is_an_error_with_the_next_step() {
     let here = folder.path();
     copy_folder(&repository_file("crates/frostline-model/tests/references/bert"), &here.join("model"));
     copy_folder(&here.join("model"), &here.join("words"));
-    ["tokenizer.json", "tokenizer_config.json"]
-        .map(|name| fs::remove_file(here.join("words").join(name)).unwrap());
+    for name in ["tokenizer.json", "tokenizer_config.json"] {
+        fs::remove_file(here.join("words").join(name)).unwrap();
+    }
     fs::write(here.join("words/vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n").unwrap();
     fs::write(here.join("used"), "").unwrap();
     let cases: [(&[&str], i32, &str); 6] = [
