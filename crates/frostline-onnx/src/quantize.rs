@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::graph::{Graph, int};
 use crate::model::OnnxModel;
-use crate::proto::NodeProto;
+use crate::proto::{AttributeProto, NodeProto};
 use crate::tensor::{Data, Kind, Tensor};
 
 /// The largest whole number of a weight. Two products of it with activations of 8 bits fit into 16 bits, in which processors
@@ -98,7 +98,7 @@ impl Pass {
         operator: &str,
         input: [String; I],
         output: [String; O],
-        attribute: Vec<crate::proto::AttributeProto>,
+        attribute: Vec<AttributeProto>,
     ) {
         let name = Some(format!("{}/{operator}", output[0]));
         let (input, output) = (input.into(), output.into());
