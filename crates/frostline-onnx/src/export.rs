@@ -41,6 +41,7 @@ fn refuse_extras(extras: &Extras) -> Result<(), OnnxError> {
     let other = "export a model that was trained without them";
     let found = [
         (extras.lora.is_some(), "LoRA matrices", "merge them into the weights first (`merged`)"),
+        (!extras.ia3.is_empty(), "factors (IA3)", "merge them into the weights first (`merged`)"),
         (extras.adapters.is_some(), "adapters", other),
         (extras.mix, "a mix of all blocks", other),
     ];

@@ -333,9 +333,16 @@ fn a_large_model_has_its_weights_in_a_second_file() {
 
 #[test]
 fn parts_that_a_policy_added_are_errors_that_name_them() {
-    let lora = LoraShape { rank: 2, alpha: 4.0, matrices: vec![Matrix::Query], blocks: vec![0] };
+    let lora = LoraShape {
+        rank: 2,
+        alpha: 4.0,
+        matrices: vec![Matrix::Query],
+        blocks: vec![0],
+        normed_blocks: vec![],
+    };
     let cases = [
         (Extras { lora: Some(lora), ..Extras::default() }, "LoRA matrices", "merge them"),
+        (Extras { ia3: vec![0], ..Extras::default() }, "factors (IA3)", "merge them"),
         (
             Extras { adapters: Some(AdapterShape { size: 2, blocks: vec![0] }), ..Extras::default() },
             "adapters",
