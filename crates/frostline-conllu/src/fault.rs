@@ -55,6 +55,23 @@ impl FaultKind {
         matches!(self, Self::ReplacementCharacter)
     }
 
+    /// Returns whether the words of the sentence are uncertain: a row cannot be read, or is out of its order.
+    #[must_use]
+    pub const fn makes_words_uncertain(&self) -> bool {
+        matches!(
+            self,
+            Self::NotUtf8 { .. }
+                | Self::ColumnCount { .. }
+                | Self::BadId { .. }
+                | Self::EmptyId
+                | Self::IdCharacters { .. }
+                | Self::NoTabs { .. }
+                | Self::NumberTooLarge { .. }
+                | Self::WordOrder { .. }
+                | Self::LineTooLong { .. }
+        )
+    }
+
     /// Returns whether it is about the order of the rows of a sentence, so that no row is wrong by itself.
     #[must_use]
     pub const fn is_about_order(&self) -> bool {

@@ -200,6 +200,11 @@ impl TextPart {
         self.words.iter().map(|word| &self.text[word.clone()])
     }
 
+    /// Returns the bytes of the line at which each word is, including the context.
+    pub fn word_ranges(&self) -> &[Range<usize>] {
+        &self.words
+    }
+
     /// Which of the words are the part's own.
     pub fn own(&self) -> Range<usize> {
         self.own.clone()
