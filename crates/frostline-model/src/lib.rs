@@ -4,6 +4,7 @@
 
 mod adapter;
 mod architecture;
+mod branches;
 mod checkpoint;
 mod config;
 mod encoder;
@@ -20,6 +21,7 @@ mod mix;
 mod names;
 mod network;
 mod packed;
+mod parameter_pool;
 mod parameters;
 mod parse;
 mod passes;
@@ -29,6 +31,7 @@ mod vocabulary;
 
 pub use adapter::Adapter;
 pub use architecture::{Architecture, LayerKind, NormPlace, RelativeTable, RotaryBases, WordHead};
+pub use branches::{BlockCount, Branches};
 pub use checkpoint::Checkpoint;
 pub use config::EncoderConfig;
 pub use encoder::{Block, BlockDropout, Embeddings, Encoder, Pass};
@@ -42,6 +45,7 @@ pub use mix::Mix;
 pub use names::{StoredName, hugging_face_name, stored_name};
 pub use network::Network;
 pub use packed::PackedInput;
+pub use parameter_pool::ParameterPool;
 pub use parameters::{Values, fingerprints, replace, set_trainable, snapshot};
 pub use passes::{batches, passes};
 pub use peft::PeftExport;

@@ -71,7 +71,7 @@ pub fn fingerprints<B: Backend, M: Module<B>>(model: &M) -> BTreeMap<String, u64
 /// Numbers that are read before they are hashed, unless a single parameter has more.
 const TOGETHER: usize = 4 << 20;
 
-fn hash_values(values: &[f32]) -> u64 {
+pub(crate) fn hash_values(values: &[f32]) -> u64 {
     // Four independent chains keep the processor busy.
     let mut chains = [1u64, 2, 3, 4];
     for quad in values.chunks(4) {
