@@ -1,10 +1,11 @@
-//! The forward pass of a tagger behind a trait object that hides the backend: windows in, logits out.
+//! The forward pass of taggers behind a trait object that hides the backend: windows in, logits out.
 
 use anyhow::Result;
 use frostline_kernels::backend::{MatrixUnitChoice, Work};
 use frostline_kernels::{Kernels, Pack, Train};
 use frostline_model::{
-    EncoderConfig, HeadShape, Network as Model, PackedInput, ParameterSource, Pass, Vocabulary,
+    BlockCount, Branches, EncoderConfig, HeadShape, Network, PackedInput, ParameterPool, ParameterSource,
+    Pass, Vocabulary,
 };
 use frostline_record as record;
 
@@ -23,23 +24,38 @@ pub(crate) struct Window {
     pub label_positions: Vec<(u32, u32)>,
 }
 
-/// A model on some backend.
+/// Models of one configuration on some backend.
 pub(crate) trait Engine: Send + Sync {
-    /// Computes one row of logits per label position, in order.
-    fn logits(&self, windows: &[Window]) -> Vec<f32>;
+    /// Computes for each wanted model one row of logits per label position, in order.
+    fn logits(&self, wanted: &[usize], windows: &[Window]) -> Vec<Vec<f32>>;
 
     /// Returns whether threads compute forward passes side by side.
     fn on_threads(&self) -> bool;
+
+    /// Returns how many blocks a pass computes for all models.
+    fn block_count(&self) -> BlockCount;
 }
 
-/// Builds the engine of a folder's model.
-pub(crate) struct Build<'a> {
-    pub model: &'a ModelFolder,
+/// Models that one engine computes: their configurations differ in nothing that matters without training.
+pub(crate) struct EngineModels<'a> {
+    pub models: Vec<&'a ModelFolder>,
     pub precision: record::Precision,
 }
 
+/// Builds engines, among which equal tensors are kept once.
+pub(crate) struct Build<'a> {
+    pub engines: Vec<EngineModels<'a>>,
+}
+
+/// Engines, and how many values their models have.
+pub(crate) struct Built {
+    pub engines: Vec<Box<dyn Engine>>,
+    pub kept_values: usize,
+    pub separate_values: usize,
+}
+
 struct Loaded<B: Kernels> {
-    model: Model<B>,
+    branches: Branches<B>,
     config: EncoderConfig,
     pass: Pass,
     on_threads: bool,
@@ -47,30 +63,51 @@ struct Loaded<B: Kernels> {
 }
 
 impl Work for Build<'_> {
-    type Output = Result<Box<dyn Engine>>;
+    type Output = Result<Built>;
 
     fn run<B: Train>(self, device: &B::Device) -> Self::Output {
-        let ModelFolder { config, weights, tags, .. } = self.model;
-        // The input's words are not known in advance, so the whole word table is kept.
-        let vocabulary = Vocabulary::full(config.vocabulary);
-        let sources: [&dyn ParameterSource; 2] = [weights, weights];
-        let heads = [HeadShape::linear(tags.len())];
-        let model = Model::<B::InnerBackend>::build(config, &vocabulary, &heads, sources, device)?;
-        let pass = Pass { precision: self.precision, ..Pass::plain(config.depth) };
-        let choice = MatrixUnitChoice::here();
-        let on_threads = choice.passes_on_threads::<B>();
-        Ok(Box::new(Loaded { model, config: config.clone(), pass, on_threads, choice }))
+        let mut pool = ParameterPool::default();
+        let load = |models: &EngineModels<'_>| load_engine::<B::InnerBackend>(models, device, &mut pool);
+        let engines = self.engines.iter().map(load).collect::<Result<_>>()?;
+        Ok(Built { engines, kept_values: pool.kept_values(), separate_values: pool.added_values() })
     }
 }
 
+/// Loads models one after another, so that at most one has tensors of its own that others have too.
+fn load_engine<B: Kernels>(
+    EngineModels { models, precision }: &EngineModels<'_>,
+    device: &B::Device,
+    pool: &mut ParameterPool<B>,
+) -> Result<Box<dyn Engine>> {
+    let config = models[0].config.clone();
+    // The input's words are not known in advance, so the whole word table is kept.
+    let vocabulary = Vocabulary::full(config.vocabulary);
+    let load = |model: &&ModelFolder| {
+        let sources: [&dyn ParameterSource; 2] = [&model.weights, &model.weights];
+        let heads = [HeadShape::linear(model.tags.len())];
+        let network = Network::<B>::build(&config, &vocabulary, &heads, sources, device)?;
+        Ok(pool.share(network))
+    };
+    let networks = models.iter().map(load).collect::<Result<Vec<_>>>()?;
+    let branches = Branches::new(&config, networks);
+    let pass = Pass { precision: *precision, ..Pass::plain(config.depth) };
+    let choice = MatrixUnitChoice::here();
+    // A backend computes on several threads side by side if a result depends neither on the other rows of a pass nor
+    // on the number of threads.
+    let on_threads = choice.passes_on_threads::<B>();
+    Ok(Box::new(Loaded { branches, config, pass, on_threads, choice }))
+}
+
 impl<B: Kernels> Engine for Loaded<B> {
-    /// Returns true on a processor on which a result depends neither on the other rows of a pass nor on the
-    /// number of threads.
     fn on_threads(&self) -> bool {
         self.on_threads
     }
 
-    fn logits(&self, windows: &[Window]) -> Vec<f32> {
+    fn block_count(&self) -> BlockCount {
+        self.branches.block_count()
+    }
+
+    fn logits(&self, wanted: &[usize], windows: &[Window]) -> Vec<Vec<f32>> {
         let lengths: Vec<usize> = windows.iter().map(|window| window.ids.len()).collect();
         let pack = Pack::new(&lengths, &(0..lengths.len() as u64).collect::<Vec<_>>());
         let ids: Vec<u32> = windows.iter().flat_map(|window| window.ids.iter().copied()).collect();
@@ -81,7 +118,7 @@ impl<B: Kernels> Engine for Loaded<B> {
             start += window.ids.len() as u32;
         }
         let input = PackedInput::new(&self.config, pack, ids, label_rows);
-        let logits = self.choice.run(|| self.model.forward(0, &self.config, &input, &self.pass));
-        logits.into_data().into_vec::<f32>().expect("logits are f32")
+        let logits = self.choice.run(|| self.branches.forward(wanted, &self.config, &input, &self.pass));
+        logits.into_iter().map(|rows| rows.into_data().into_vec().expect("logits are f32")).collect()
     }
 }

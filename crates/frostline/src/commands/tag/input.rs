@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use anyhow::Result;
 use frostline_conllu::{
-    Checks, Fault, FaultKind, OwnedSentence, Reader, Sentence, TextLine, TextPart, TextSplit, TokenRow,
+    Checks, Fault, OwnedSentence, Reader, Sentence, TextLine, TextPart, TextSplit, TokenRow,
 };
 use frostline_sweep::note;
 use frostline_tagger::Part;
@@ -212,20 +212,7 @@ fn next_sentence(
     first: &mut Option<Fault>,
 ) -> Result<Option<InputItem>, Halt> {
     let Some(sentence) = reader.next_sentence()? else { return Ok(None) };
-    let grave = |fault: &&Fault| {
-        matches!(
-            fault.kind,
-            FaultKind::NotUtf8 { .. }
-                | FaultKind::ColumnCount { .. }
-                | FaultKind::BadId { .. }
-                | FaultKind::EmptyId
-                | FaultKind::IdCharacters { .. }
-                | FaultKind::NoTabs { .. }
-                | FaultKind::NumberTooLarge { .. }
-                | FaultKind::WordOrder { .. }
-                | FaultKind::LineTooLong { .. }
-        )
-    };
+    let grave = |fault: &&Fault| fault.kind.makes_words_uncertain();
     if let Some(fault) = sentence.faults().iter().find(grave) {
         return Err(Halt::Stop(Stop::Input(fault.at(&path.display().to_string()).to_string())));
     }

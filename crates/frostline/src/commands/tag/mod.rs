@@ -1,6 +1,5 @@
 //! `frostline tag`: reads text or CoNLL-U and writes tagged CoNLL-U or lines, in bounded batches.
 
-mod column;
 mod input;
 mod output;
 mod unspaced;
@@ -12,12 +11,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use self::column::TagTarget;
 use self::input::{InputItem, ItemView, TagInput};
 use self::output::{TagOutput, TagStyle};
 use super::{Compute, Stop, choose_backend};
 use frostline_conllu::{SentenceSplit, TextSplit, WordSplit};
-use frostline_tagger::{Answer, ModelMismatch, Options, PART_WORDS, Part, SentenceError, Tagger};
+use frostline_tagger::{
+    Answer, ModelMismatch, Options, PART_WORDS, Part, SentenceError, TagTarget, TagTargets, Taggers,
+};
 
 /// Tag text or CoNLL-U with a trained model.
 ///
@@ -29,12 +29,14 @@ use frostline_tagger::{Answer, ModelMismatch, Options, PART_WORDS, Part, Sentenc
 #[command(after_help = "\
 Examples:
     frostline tag --run study/cells/CELL --input new.conllu > tagged.conllu
-    echo 'The ice melts.' | frostline tag --run study/cells/CELL --output tsv --probabilities")]
+    echo 'The ice melts.' | frostline tag --run study/cells/CELL --output tsv --probabilities
+    frostline tag --run upos/cells/CELL --run xpos/cells/CELL --input new.conllu    # both at once")]
 pub struct Tag {
     /// Folder of a cell that ran with `--set save.model=true`, such as OUT/cells/NAME, or of a
-    /// token classifier in Hugging Face's layout.
-    #[arg(long, value_name = "DIR")]
-    run: PathBuf,
+    /// token classifier in Hugging Face's layout. May be given more than once: each tagger fills its
+    /// column, and embeddings and lowest blocks that are equal are loaded and computed once.
+    #[arg(long, value_name = "DIR", required = true)]
+    run: Vec<PathBuf>,
     /// The file to tag; `-` is standard input.
     #[arg(long, value_name = "FILE", default_value = "-")]
     input: PathBuf,
@@ -52,9 +54,9 @@ pub struct Tag {
     #[arg(long, value_name = "NAME")]
     task: Option<String>,
     /// The column of CoNLL-U for the labels: upos, xpos, deprel, feats.NAME or misc.KEY. By default the
-    /// column that training read.
+    /// column that training read. With several taggers, once for each, in their order.
     #[arg(long, value_name = "COLUMN")]
-    column: Option<TagTarget>,
+    column: Vec<TagTarget>,
     /// How a line of text is split into sentences [default: unicode]
     #[arg(long, value_enum)]
     sentences: Option<InputSentences>,
@@ -125,17 +127,9 @@ impl Tag {
     /// invalid. The sentences before that line are written.
     pub fn run(self, out: &mut dyn Write) -> Result<()> {
         self.check_options()?;
-        let tagger = Tagger::open(&self.run, &self.tag_options()?).map_err(with_exit_code)?;
-        let style = TagStyle {
-            column: match self.output {
-                TagOutput::Conllu => {
-                    Some(column::choose_target(self.column.as_ref(), self.task.as_deref(), &tagger)?)
-                }
-                TagOutput::Tsv => None,
-            },
-            probabilities: self.probabilities,
-        };
-        let mut input = TagInput::open_file(&self.input, self.format, self.text_split(tagger.context()))?;
+        let taggers = Taggers::open_many(&self.run, &self.tag_options()?).map_err(with_exit_code)?;
+        let style = TagStyle { targets: self.choose_targets(&taggers)?, probabilities: self.probabilities };
+        let mut input = TagInput::open_file(&self.input, self.format, self.text_split(taggers.context()))?;
         let mut is_empty = true;
         loop {
             let items = input.next_batch()?;
@@ -145,7 +139,7 @@ impl Tag {
             is_empty = false;
             let views: Vec<_> = items.iter().map(InputItem::item_view).collect();
             let parts: Vec<Part<'_>> = views.iter().map(ItemView::tagged_part).collect();
-            let (answers, failed) = tag_until_error(&tagger, &parts)?;
+            let (answers, failed) = tag_until_error(&taggers, &parts)?;
             for (view, answers) in views.iter().zip(&answers) {
                 style.write_item(out, view, answers)?;
             }
@@ -167,9 +161,35 @@ impl Tag {
         Ok(())
     }
 
-    /// Rejects options that would have no effect.
+    /// Returns where each tagger's labels are written in CoNLL-U.
+    fn choose_targets(&self, taggers: &Taggers) -> Result<Option<TagTargets>, Stop> {
+        if self.output == TagOutput::Tsv {
+            return Ok(None);
+        }
+        let choose = |(number, model)| {
+            let chosen = TagTarget::choose(self.column.get(number), self.task.as_deref(), model);
+            chosen.map_err(|ModelMismatch(reason)| Stop::Arguments(reason))
+        };
+        let targets = taggers.models().enumerate().map(choose).collect::<Result<_, _>>()?;
+        TagTargets::new(targets).map(Some).map_err(|same| {
+            let [first, second] = same.taggers.map(|number| self.run[number].display());
+            Stop::Arguments(format!(
+                "{first} and {second} would both fill {}; give --column for each tagger, such as --column upos --column \
+                 misc.Other, or use --output tsv",
+                same.target
+            ))
+        })
+    }
+
+    /// Rejects options that would have no effect, or that do not fit one another.
     fn check_options(&self) -> Result<(), Stop> {
-        if let (Some(column), TagOutput::Tsv) = (&self.column, self.output) {
+        let (runs, columns) = (self.run.len(), self.column.len());
+        if columns > 0 && columns != runs && self.output == TagOutput::Conllu {
+            return Err(Stop::Arguments(format!(
+                "--run is given {runs} times, but --column {columns} times; give one column for each tagger, in the same order"
+            )));
+        }
+        if let (Some(column), TagOutput::Tsv) = (self.column.first(), self.output) {
             return Err(Stop::Arguments(format!(
                 "--column {column} says which column of CoNLL-U is filled, but --output tsv writes none; \
                  omit one of them"
@@ -216,15 +236,24 @@ impl Tag {
     }
 }
 
-/// Tags sentences up to the first one that cannot be tokenized, and returns that sentence's error, if any.
+/// Tags sentences up to the first one that cannot be tokenized, and returns the answers of all taggers for each of their words
+/// and that sentence's error, if any.
 fn tag_until_error<'a>(
-    tagger: &'a Tagger,
+    taggers: &'a Taggers,
     sentences: &[Part<'_>],
-) -> Result<(Vec<Vec<Answer<'a>>>, Option<SentenceError>)> {
+) -> Result<(Vec<Vec<Vec<Answer<'a>>>>, Option<SentenceError>)> {
+    let all: Vec<usize> = (0..taggers.len()).collect();
     let (mut end, mut failed) = (sentences.len(), None);
     loop {
-        match tagger.tag_parts(&sentences[..end]) {
-            Ok(answers) => return Ok((answers, failed)),
+        match taggers.tag_parts(&all, &sentences[..end]) {
+            Ok(answers) => {
+                let of_sentence = |sentence: usize| {
+                    let words = 0..sentences[sentence].own.len();
+                    let of_word = |word: usize| answers.iter().map(|all| all[sentence][word]).collect();
+                    words.map(of_word).collect()
+                };
+                return Ok(((0..end).map(of_sentence).collect(), failed));
+            }
             // Several threads align the sentences, so any one of several errors may be returned.
             Err(error) => {
                 let earlier: SentenceError = error.downcast()?;

@@ -6,9 +6,8 @@ use anyhow::Result;
 use clap::ValueEnum;
 use frostline_conllu::{Column, Writer};
 
-use super::column::TagTarget;
 use super::input::ItemView;
-use frostline_tagger::{Answer, Part};
+use frostline_tagger::{Answer, Part, TagTargets};
 
 /// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -21,30 +20,30 @@ pub(super) enum TagOutput {
 
 /// How tagged sentences are written.
 pub(super) struct TagStyle {
-    /// The place of labels in CoNLL-U; `None` for lines.
-    pub column: Option<TagTarget>,
+    /// The places of each tagger's labels in CoNLL-U; `None` for lines.
+    pub targets: Option<TagTargets>,
     /// Whether probabilities are written too.
     pub probabilities: bool,
 }
 
 impl TagStyle {
-    /// Writes one sentence or a part of one, with one answer per own word.
+    /// Writes one sentence or a part of one, with the answers of all taggers for each own word.
     pub(super) fn write_item(
         &self,
         out: &mut dyn Write,
         view: &ItemView<'_>,
-        answers: &[Answer<'_>],
+        answers: &[Vec<Answer<'_>>],
     ) -> Result<()> {
-        match (&self.column, view) {
+        match (&self.targets, view) {
             (None, _) => {
                 let Part { words, own } = view.tagged_part();
                 self.write_lines(out, &words[own], answers, view.is_last())
             }
-            (Some(target), ItemView::Treebank(sentence)) => {
-                let columns = target.edited_columns(self.probabilities);
+            (Some(targets), ItemView::Treebank(sentence)) => {
+                let columns = targets.edited_columns(self.probabilities);
                 let mut values: Vec<Vec<String>> = vec![Vec::new(); columns.len()];
-                for (row, answer) in sentence.words().zip(answers) {
-                    let edits = target.row_edits([row.feats(), row.misc()], answer, self.probabilities);
+                for (row, answers) in sentence.words().zip(answers) {
+                    let edits = targets.row_edits([row.feats(), row.misc()], answers, self.probabilities);
                     for (column, values) in columns.iter().zip(&mut values) {
                         let edited = edits.iter().find(|(edited, _)| edited == column);
                         let old = || row.get(*column).unwrap_or("_").to_owned();
@@ -55,9 +54,9 @@ impl TagStyle {
                     columns.into_iter().zip(values.iter().map(Vec::as_slice)).collect();
                 Ok(Writer::new(out).replaced(sentence, &changes)?)
             }
-            (Some(target), ItemView::Text(part)) => {
+            (Some(targets), ItemView::Text(part)) => {
                 let edits =
-                    |at: usize, misc: &str| target.row_edits(["_", misc], &answers[at], self.probabilities);
+                    |at: usize, misc: &str| targets.row_edits(["_", misc], &answers[at], self.probabilities);
                 Ok(part.write(out, edits)?)
             }
         }
@@ -67,13 +66,16 @@ impl TagStyle {
         &self,
         out: &mut dyn Write,
         words: &[&str],
-        answers: &[Answer<'_>],
+        answers: &[Vec<Answer<'_>>],
         is_last: bool,
     ) -> Result<()> {
-        for (word, answer) in words.iter().zip(answers) {
-            write!(out, "{word}\t{}", answer.tag)?;
-            if self.probabilities {
-                write!(out, "\t{:.4}", answer.probability)?;
+        for (word, answers) in words.iter().zip(answers) {
+            write!(out, "{word}")?;
+            for answer in answers {
+                write!(out, "\t{}", answer.tag)?;
+                if self.probabilities {
+                    write!(out, "\t{:.4}", answer.probability)?;
+                }
             }
             writeln!(out)?;
         }

@@ -6,12 +6,13 @@ use std::str::FromStr;
 
 use frostline_conllu::{Checks, Column, Upos, Writer, read_strict, with_annotation, with_feature};
 
-use crate::commands::Stop;
-use frostline_tagger::{Answer, NO_TAG, Tagger};
+use crate::answer::{Answer, NO_TAG};
+use crate::folder::ModelMismatch;
+use crate::group::TaggerModel;
 
 /// The column or field into which labels are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TagTarget {
+pub enum TagTarget {
     /// A whole column.
     Whole(Column),
     /// One feature of FEATS.
@@ -49,30 +50,11 @@ impl fmt::Display for TagTarget {
     }
 }
 
-/// The requested target, or by default the column from which training read its labels.
-///
-/// # Errors
-/// If there is no default target, or a label cannot be written to the target.
-pub(super) fn choose_target(
-    asked: Option<&TagTarget>,
-    task: Option<&str>,
-    tagger: &Tagger,
-) -> Result<TagTarget, Stop> {
-    let target = match asked {
-        Some(asked) => asked.clone(),
-        None => target_of_training(task, tagger)?,
-    };
-    match target.unwritable_label(tagger.labels()) {
-        Some(reason) => Err(Stop::Arguments(format!("{}: {reason}", tagger.place().display()))),
-        None => Ok(target),
-    }
-}
-
-/// The target from which training read its labels.
-fn target_of_training(task: Option<&str>, tagger: &Tagger) -> Result<TagTarget, Stop> {
-    let place = tagger.place().display();
-    let Some(saved) = tagger.saved() else {
-        let labels = tagger.labels();
+/// Returns the target from which training read its labels.
+fn target_of_training(task: Option<&str>, model: &TaggerModel) -> Result<TagTarget, ModelMismatch> {
+    let place = model.place().display();
+    let Some(saved) = model.saved() else {
+        let labels = model.labels();
         if labels.iter().all(|label| Upos::from_str(label).is_ok()) {
             return Ok(TagTarget::Whole(Column::Upos));
         }
@@ -81,7 +63,7 @@ fn target_of_training(task: Option<&str>, tagger: &Tagger) -> Result<TagTarget, 
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        return Err(Stop::Arguments(format!(
+        return Err(ModelMismatch(format!(
             "{place}: its labels ({}{more}) are not all universal parts of speech; choose where they are written, such as \
              --column xpos or --column misc.NER, or use --output tsv",
             some.join(", ")
@@ -93,12 +75,12 @@ fn target_of_training(task: Option<&str>, tagger: &Tagger) -> Result<TagTarget, 
     let labels: Vec<&str> = labels.into_iter().collect();
     match labels[..] {
         [one] => one.parse().map_err(|_| {
-            Stop::Arguments(format!(
+            ModelMismatch(format!(
                 "{place}: CoNLL-U has no column for its labels (`{one}`); choose where they are written, such as \
                  --column misc.NER, or use --output tsv"
             ))
         }),
-        _ => Err(Stop::Arguments(format!(
+        _ => Err(ModelMismatch(format!(
             "{place}: its head is shared by tasks with labels of several kinds ({}); choose with --task or --column",
             labels.join(", ")
         ))),
@@ -106,6 +88,25 @@ fn target_of_training(task: Option<&str>, tagger: &Tagger) -> Result<TagTarget, 
 }
 
 impl TagTarget {
+    /// Returns the requested target, or by default the column from which training read the labels of a model's task.
+    ///
+    /// # Errors
+    /// If there is no default target, or a label cannot be written to the target.
+    pub fn choose(
+        asked: Option<&Self>,
+        task: Option<&str>,
+        model: &TaggerModel,
+    ) -> Result<Self, ModelMismatch> {
+        let target = match asked {
+            Some(asked) => asked.clone(),
+            None => target_of_training(task, model)?,
+        };
+        match target.unwritable_label(model.labels()) {
+            Some(reason) => Err(ModelMismatch(format!("{}: {reason}", model.place().display()))),
+            None => Ok(target),
+        }
+    }
+
     /// Why a label cannot be written to this target, if there is such a label.
     fn unwritable_label(&self, labels: &[String]) -> Option<String> {
         if let Some((label, fault)) = labels.iter().find_map(|label| Some((label, self.row_fault(label)?))) {
@@ -141,8 +142,9 @@ impl TagTarget {
         Some(fault.to_string())
     }
 
-    /// The columns that change and their new values, given a word's FEATS and MISC.
-    pub(super) fn row_edits(
+    /// Returns the columns that change and their new values, given a word's FEATS and MISC.
+    #[must_use]
+    pub fn row_edits(
         &self,
         [feats, misc]: [&str; 2],
         answer: &Answer<'_>,
@@ -169,8 +171,9 @@ impl TagTarget {
         edits
     }
 
-    /// The columns that [`Self::row_edits`] may change.
-    pub(super) fn edited_columns(&self, probability: bool) -> Vec<Column> {
+    /// Returns the columns that [`Self::row_edits`] may change.
+    #[must_use]
+    pub fn edited_columns(&self, probability: bool) -> Vec<Column> {
         let mut columns = vec![match self {
             Self::Whole(column) => *column,
             Self::Feature(_) => Column::Feats,
