@@ -28,8 +28,8 @@ use frostline_watch::args::{ServeArgs, WatchArgs};
 use crate::commands::{
     Stop, align::Align, audit::Audit, bench::Bench, check::Check, check_config, completions::Completions,
     conllu::Conllu, doctor::Doctor, export::Export, is_closed_pipe, logits::Logits, man::Man, params::Params,
-    plans::Plans, pretrain::Pretrain, push::Push, score::ScoreCommand, tag::Tag, version::Version,
-    worker::Worker, write_error,
+    plans::Plans, pretrain::Pretrain, push::Push, score::ScoreCommand, tag::Tag, tagger_server::TaggerServer,
+    version::Version, worker::Worker, write_error,
 };
 use crate::log;
 
@@ -78,6 +78,7 @@ enum ProgramCommand {
     Push(Push),
     Plans(Plans),
     Tag(Tag),
+    TaggerServer(TaggerServer),
     Export(Export),
     Audit(Audit),
     Score(ScoreCommand),
@@ -153,6 +154,7 @@ fn run_printing(command: ProgramCommand) -> Result<()> {
     let result = match command {
         ProgramCommand::Plans(plans) => plans.run(&mut out),
         ProgramCommand::Tag(tag) => tag.run(&mut out),
+        ProgramCommand::TaggerServer(server) => server.run(),
         ProgramCommand::Export(export) => export.run(&mut out),
         ProgramCommand::Audit(audit) => audit.run(&mut out),
         ProgramCommand::Score(score) => score.run(&mut out),

@@ -29,6 +29,7 @@ pub mod push;
 mod readable;
 pub mod score;
 pub mod tag;
+pub mod tagger_server;
 pub mod version;
 pub mod worker;
 
