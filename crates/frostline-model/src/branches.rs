@@ -35,7 +35,7 @@ struct Stretch {
 
 /// Number of blocks that a pass computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BlockCount {
+pub struct ComputedBlocks {
     /// If what is equal is computed once.
     pub shared: usize,
     /// If each model is computed by itself.
@@ -118,9 +118,9 @@ impl<B: Kernels> Branches<B> {
 
     /// Returns how many blocks a pass computes for all models.
     #[must_use]
-    pub fn block_count(&self) -> BlockCount {
+    pub fn block_count(&self) -> ComputedBlocks {
         let counts = self.trees.iter().flat_map(|tree| &tree.stretches).map(Stretch::block_count);
-        counts.fold(BlockCount::default(), BlockCount::plus)
+        counts.fold(ComputedBlocks::default(), ComputedBlocks::plus)
     }
 }
 
@@ -134,14 +134,14 @@ struct Computation<'a> {
 }
 
 impl Stretch {
-    fn block_count(&self) -> BlockCount {
+    fn block_count(&self) -> ComputedBlocks {
         let own = self.blocks.len();
-        let own = BlockCount { shared: own, separate: own * self.models.len() };
-        self.above.iter().map(Self::block_count).fold(own, BlockCount::plus)
+        let own = ComputedBlocks { shared: own, separate: own * self.models.len() };
+        self.above.iter().map(Self::block_count).fold(own, ComputedBlocks::plus)
     }
 }
 
-impl BlockCount {
+impl ComputedBlocks {
     /// Returns the sums of two counts.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {

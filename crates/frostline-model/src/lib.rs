@@ -31,7 +31,7 @@ mod vocabulary;
 
 pub use adapter::Adapter;
 pub use architecture::{Architecture, LayerKind, NormPlace, RelativeTable, RotaryBases, WordHead};
-pub use branches::{BlockCount, Branches};
+pub use branches::{Branches, ComputedBlocks};
 pub use checkpoint::Checkpoint;
 pub use config::EncoderConfig;
 pub use encoder::{Block, BlockDropout, Embeddings, Encoder, Pass};

@@ -4,7 +4,7 @@ use anyhow::Result;
 use frostline_kernels::backend::{MatrixUnitChoice, Work};
 use frostline_kernels::{Kernels, Pack, Train};
 use frostline_model::{
-    BlockCount, Branches, EncoderConfig, HeadShape, Network, PackedInput, ParameterPool, ParameterSource,
+    Branches, ComputedBlocks, EncoderConfig, HeadShape, Network, PackedInput, ParameterPool, ParameterSource,
     Pass, Vocabulary,
 };
 use frostline_record as record;
@@ -33,7 +33,7 @@ pub(crate) trait Engine: Send + Sync {
     fn on_threads(&self) -> bool;
 
     /// Returns how many blocks a pass computes for all models.
-    fn block_count(&self) -> BlockCount;
+    fn block_count(&self) -> ComputedBlocks;
 }
 
 /// Models that one engine computes: their configurations differ in nothing that matters without training.
@@ -103,7 +103,7 @@ impl<B: Kernels> Engine for Loaded<B> {
         self.on_threads
     }
 
-    fn block_count(&self) -> BlockCount {
+    fn block_count(&self) -> ComputedBlocks {
         self.branches.block_count()
     }
 

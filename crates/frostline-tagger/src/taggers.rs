@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use frostline_kernels::backend;
-use frostline_model::BlockCount;
+use frostline_model::ComputedBlocks;
 use rayon::ThreadPool;
 
 use crate::answer::{Answer, Options, Part};
@@ -31,7 +31,7 @@ pub struct Taggers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
     /// The number of blocks that are computed for a sentence if all taggers are asked, and if each were alone.
-    pub blocks: BlockCount,
+    pub blocks: ComputedBlocks,
     /// The number of parameters in memory.
     pub parameters: usize,
     /// The number of parameters if each tagger were loaded alone.
@@ -97,7 +97,7 @@ impl Taggers {
             .collect();
         let counts = groups.iter().map(|group| group.engine.block_count());
         let sharing = Sharing {
-            blocks: counts.fold(BlockCount::default(), BlockCount::plus),
+            blocks: counts.fold(ComputedBlocks::default(), ComputedBlocks::plus),
             parameters: kept_values,
             separate_parameters: separate_values,
             tokenizers: groups.len(),
