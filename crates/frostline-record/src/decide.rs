@@ -85,6 +85,9 @@ pub struct Rounds {
     /// The policies that answer the question which to take: one for each combination of the further axes that has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recommended: Vec<String>,
+    /// Whether a policy was found that is not recommended, since something makes its comparisons worthless; the report names it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
     /// Ids of cells whose policy lost more than the margin, or is not needed: the steps of these are not timed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untimed: Vec<String>,

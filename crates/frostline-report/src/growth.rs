@@ -9,6 +9,7 @@ use crate::report::Predictions;
 use crate::study::advice::SPLIT;
 use crate::study::cells::BASELINE;
 use crate::study::pair_verdicts::PairVerdict;
+use crate::study::sanity::{self, FindingKind};
 use crate::study::{Group, Stored, Study, distinct};
 
 /// The state of a sweep that grows.
@@ -24,6 +25,8 @@ pub struct Growth {
     pub not_needed: Vec<String>,
     /// The policies that the question's answer recommends: one for each combination of the further axes that has one.
     pub recommended: Vec<String>,
+    /// Whether a policy was found that is not recommended, since a finding of the report makes its comparisons worthless.
+    pub withheld: bool,
     /// The verdict on each comparison.
     pub verdicts: Vec<(String, Verdict)>,
     /// Ids of the cells of policies that lose more than the margin, or are not needed.
@@ -139,7 +142,14 @@ impl Growth {
         if question == Question::Recommendation
             && let Some(at) = judged.iter().position(is_good)
         {
-            self.recommended.extend(candidates[at].1.first().map(|(group, _)| group.policy.clone()));
+            // The report recommends nothing then; it looks at seeds by itself.
+            let finding = sanity::forbidding(&study.sanity, &study.langs(), extras);
+            match finding.is_some_and(|finding| finding.kind != FindingKind::FewSeeds) {
+                true => self.withheld = true,
+                false => {
+                    self.recommended.extend(candidates[at].1.first().map(|(group, _)| group.policy.clone()))
+                }
+            }
         }
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn add_round(folder: &Path, claims: &Claims) -> CommandResult<NextRou
 
 /// The rounds with what was found; the number counts a further one if there is one.
 fn judged_rounds(before: Rounds, growth: &Growth, continues: bool) -> Rounds {
-    let Growth { open, decided, set_aside, not_needed, recommended, dropped, .. } = growth.clone();
+    let Growth { open, decided, set_aside, not_needed, recommended, withheld, dropped, .. } = growth.clone();
     Rounds {
         round: before.round + usize::from(continues),
         decided,
@@ -80,6 +80,7 @@ fn judged_rounds(before: Rounds, growth: &Growth, continues: bool) -> Rounds {
         set_aside,
         not_needed,
         recommended,
+        withheld,
         untimed: dropped,
         planned: before.planned,
     }
@@ -115,6 +116,9 @@ pub(crate) fn describe_end(rounds: &Rounds, plan: &Plan) -> Vec<String> {
     let margin = plan.verdict.margin.points();
     match rounds.recommended.as_slice() {
         _ if plan.decide.question != DecideQuestion::Recommendation => {}
+        _ if rounds.withheld => lines.push(
+            "nothing is recommended: something makes these comparisons worthless, which the report names first".into(),
+        ),
         [] => lines.push(format!("no policy is shown to lose at most {margin} points")),
         policies => lines.push(format!(
             "the cheapest policy that is shown to lose at most {margin} points: {}",
