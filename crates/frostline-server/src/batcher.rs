@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, spawn};
 
@@ -202,11 +202,8 @@ impl Rounds<'_> {
                     Err(_) => return,
                 }
             }
-            loop {
-                match jobs.try_recv() {
-                    Ok(job) => waiting.push_back(job),
-                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-                }
+            while let Ok(job) = jobs.try_recv() {
+                waiting.push_back(job);
             }
             // Those whose client has gone, or whose time is over.
             waiting.retain(|job| !job.reply.is_closed());
