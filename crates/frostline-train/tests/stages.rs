@@ -175,7 +175,7 @@ fn heads_learn_first_and_blocks_in_turn() {
     assert!(later.iter().filter(|moved| **moved).count() > 3, "{later:?}");
     // Only the block that learns now has optimiser state.
     assert_eq!(states, later_states);
-    assert_eq!(run("lisa-1@5+embeddings", 5, 1).0[4], false);
+    assert!(!run("lisa-1@5+embeddings", 5, 1).0[4]);
 }
 
 /// Stopped at any step, also where a block's turn begins or ends, and resumed: every bit is as if nothing had happened.

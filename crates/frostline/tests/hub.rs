@@ -163,7 +163,7 @@ fn after_ctrl_c_a_download_continues_with_the_right_bytes() {
     let snapshot = folder.path().join(format!("hf/hub/models--some--encoder/snapshots/{}", hub::COMMIT));
     assert_eq!(fs::read(snapshot.join("model.safetensors")).unwrap(), weights);
     let state = server.state();
-    let range = state.requests.iter().filter(|asked| asked.path.contains(&digest)).next_back().unwrap();
+    let range = state.requests.iter().rfind(|asked| asked.path.contains(&digest)).unwrap();
     assert_eq!(range.headers["range"], "bytes=600000-");
 }
 
@@ -239,7 +239,10 @@ fn the_pushed_model_is_fetched_and_tags(folder: &Path, server: &HubServer) {
     assert!(code == 0 && text.lines().count() >= 5, "{text}");
 }
 
-fn a_changed_frozen_tensor_is_not_pushed(cell: &str, push: &dyn Fn(&[&str], &str) -> (i32, String)) {
+/// Pushes with options and a token, and returns the exit code and the text.
+type RunPush<'a> = dyn Fn(&[&str], &str) -> (i32, String) + 'a;
+
+fn a_changed_frozen_tensor_is_not_pushed(cell: &str, push: &RunPush<'_>) {
     let path = format!("{cell}/model/model.safetensors");
     let mut bytes = fs::read(&path).unwrap();
     // A number of the first tensors in the file: with first-4 most of them are frozen blocks.

@@ -236,12 +236,15 @@ impl Tag {
     }
 }
 
+/// The answers of all taggers for each word of a sentence.
+type WordAnswers<'a> = Vec<Vec<Answer<'a>>>;
+
 /// Tags sentences up to the first one that cannot be tokenized, and returns the answers of all taggers for each of their words
 /// and that sentence's error, if any.
 fn tag_until_error<'a>(
     taggers: &'a Taggers,
     sentences: &[Part<'_>],
-) -> Result<(Vec<Vec<Vec<Answer<'a>>>>, Option<SentenceError>)> {
+) -> Result<(Vec<WordAnswers<'a>>, Option<SentenceError>)> {
     let all: Vec<usize> = (0..taggers.len()).collect();
     let (mut end, mut failed) = (sentences.len(), None);
     loop {
