@@ -5,6 +5,7 @@ mod batcher;
 mod body;
 mod document;
 mod gate;
+mod hosts;
 mod hugging_face;
 mod limits;
 mod metrics;

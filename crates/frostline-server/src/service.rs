@@ -6,7 +6,7 @@ use tokio::sync::Semaphore;
 
 use crate::batcher::Batcher;
 use crate::document::ModelAnswers;
-use crate::gate::HostNames;
+use crate::hosts::HostNames;
 use crate::limits::ServerLimits;
 use crate::metrics::Metrics;
 use crate::models::ServedModels;

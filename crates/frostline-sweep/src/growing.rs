@@ -4,15 +4,15 @@
 
 use std::path::Path;
 
-use frostline_record::{Cell, DecideQuestion, Plan, Record, Rounds, Sweep};
+use frostline_record::{Cell, Plan, Record, Rounds, Sweep};
 use frostline_report::{Growth, insert_cells, next_round, split_first_round};
 
 use crate::claims::Claims;
+use crate::decision::{Decision, describe_end, describe_rounds};
 use crate::fault::{Blame as _, CommandResult};
 use crate::folder::stored_outcome;
 use crate::notices::Notice;
 use crate::report::read_prediction;
-use crate::snapshot::Decision;
 use crate::units::count_noun;
 
 /// What follows the round that a folder's cells belong to.
@@ -84,48 +84,6 @@ fn judged_rounds(before: Rounds, growth: &Growth, continues: bool) -> Rounds {
         untimed: dropped,
         planned: before.planned,
     }
-}
-
-/// Returns a line on what the records have decided.
-pub(crate) fn describe_rounds(rounds: &Rounds) -> String {
-    let Rounds { decided, open, set_aside, not_needed, .. } = rounds;
-    let mut parts = vec![format!("{} decided", count_noun(decided.len(), "comparison"))];
-    let named = [(open, "open"), (set_aside, "set aside")];
-    let named = named.into_iter().filter(|(titles, _)| !titles.is_empty());
-    parts.extend(named.map(|(titles, what)| format!("{} {what} ({})", titles.len(), titles.join(", "))));
-    if !not_needed.is_empty() {
-        parts.push(format!("{} not needed", not_needed.len()));
-    }
-    parts.join(", ")
-}
-
-/// Returns lines on the answer of a sweep that has ended, and on what it could not decide.
-pub(crate) fn describe_end(rounds: &Rounds, plan: &Plan) -> Vec<String> {
-    let mut lines = Vec::new();
-    if !rounds.open.is_empty() {
-        lines.push(
-            "no more cells are planned: all seeds of the plan are used, or decide.cells or decide.hours is reached"
-                .into(),
-        );
-    }
-    if !rounds.set_aside.is_empty() {
-        lines.push(
-            "the planned seeds are unlikely to decide what is set aside; the report names what would".into(),
-        );
-    }
-    let margin = plan.verdict.margin.points();
-    match rounds.recommended.as_slice() {
-        _ if plan.decide.question != DecideQuestion::Recommendation => {}
-        _ if rounds.withheld => lines.push(
-            "nothing is recommended: something makes these comparisons worthless, which the report names first".into(),
-        ),
-        [] => lines.push(format!("no policy is shown to lose at most {margin} points")),
-        policies => lines.push(format!(
-            "the cheapest policy that is shown to lose at most {margin} points: {}",
-            policies.join(", ")
-        )),
-    }
-    lines
 }
 
 /// The most cells that the plan's budget leaves for the next round.

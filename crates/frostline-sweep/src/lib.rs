@@ -15,6 +15,7 @@ mod claims;
 mod crash;
 mod data_check;
 mod data_report;
+mod decision;
 mod ending;
 mod executor;
 pub mod fault;
@@ -67,6 +68,7 @@ pub use frostline_report::{ADVISED, PolicyLoss, visible};
 
 pub use backend::Backend;
 pub use data_check::check_data;
+pub use decision::Decision;
 pub use ending::{Ending, exit_code};
 pub use executor::{Executor, Observer};
 pub use fetch::{ConfigCheck, check_fetch, fetch};
@@ -87,7 +89,7 @@ pub use request::{
 };
 pub use slurm::options::SlurmOptions;
 pub use slurm::{JobId, Submitted, cancel_cluster_jobs, read_submissions};
-pub use snapshot::{CellCounts, CellSnapshot, CellState, Decision, Snapshot, WatchedSweep};
+pub use snapshot::{CellCounts, CellSnapshot, CellState, Snapshot, WatchedSweep};
 pub use status::print_status;
 pub use sweep::sweep;
 pub use unsent::send_tracked;

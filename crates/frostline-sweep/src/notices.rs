@@ -11,9 +11,10 @@ use std::io::{self, Write as _};
 use frostline_record::{Cell, EpochRow, Event, Job, Loaded, Record, StepEvent};
 use serde::Serialize;
 
+use crate::decision::Decision;
 use crate::executor::Observer;
 use crate::output::{self, OutputKind};
-use crate::snapshot::{CellState, Decision};
+use crate::snapshot::CellState;
 
 /// Something that happened. Cells are named by their id, and by the title that people read.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use frostline_files::Identity;
 use frostline_files::claim::{CLAIM, Claimant, Disk, LEASE, Owner};
-use frostline_record::{Cell, FIRST_SEEDS, FolderError, Record, Score, Sweep, read_record};
+use frostline_record::{Cell, FolderError, Record, Score, Sweep, read_record};
 use serde::Serialize;
 
-use crate::growing::{describe_end, describe_rounds};
+use crate::decision::Decision;
 use crate::live::{CellProgress, Live};
 
 /// The state of a sweep at one moment.
@@ -30,36 +30,6 @@ pub struct Snapshot {
     pub left_s: Option<f64>,
     /// The cells in the sweep's order.
     pub cells: Vec<CellSnapshot>,
-}
-
-/// What a sweep that grows until its question is answered has decided.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Decision {
-    /// The number of the current round, from 1.
-    pub round: usize,
-    /// Lines on what is decided, what the current cells are for, and the answer.
-    pub lines: Vec<String>,
-}
-
-impl Decision {
-    /// Returns what a sweep has decided, if it grows until its question is answered.
-    pub(crate) fn of_sweep(sweep: &Sweep) -> Option<Self> {
-        let rounds = sweep.rounds.as_ref()?;
-        let mut lines = Vec::new();
-        if rounds.round > 1 || !sweep.search_continues {
-            lines.push(describe_rounds(rounds));
-        }
-        match sweep.search_continues {
-            true if rounds.open.is_empty() => {
-                lines.push(format!("round 1 runs {FIRST_SEEDS} seeds of every policy"));
-            }
-            true => {
-                lines.push(format!("round {} runs one more seed of {}", rounds.round, rounds.open.join(", ")))
-            }
-            false => lines.extend(describe_end(rounds, &sweep.plan)),
-        }
-        Some(Self { round: rounds.round, lines })
-    }
 }
 
 /// How many cells are in each state.
