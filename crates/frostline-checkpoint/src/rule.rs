@@ -76,13 +76,10 @@ impl Applied {
         }
     }
 
-    /// Returns whether a weight may move because LoRA matrices were merged into it.
-    pub fn is_merged(&self, name: &str) -> bool {
+    /// Returns whether the part of the model to which a tensor belongs is trained by this method.
+    pub fn learns_by(&self, method: PeftMethod, name: &str) -> bool {
         match self {
-            Self::Policy { policy, model } => {
-                let group = model.group_of(name);
-                [PeftMethod::Lora, PeftMethod::Dora].iter().any(|method| policy.learns_by(*method, group))
-            }
+            Self::Policy { policy, model } => policy.learns_by(method, model.group_of(name)),
             _ => false,
         }
     }

@@ -171,6 +171,43 @@ fn a_policy_holds_or_names_what_moved() {
     );
 }
 
+/// What a policy adds to layers is merged into their weights, and IA3's factors into their biases. Norms stay.
+#[test]
+fn weights_into_which_something_was_merged_may_move() {
+    let layer = "model.bert.encoder.layer.0";
+    let [weight, bias, norm, classifier] = [
+        format!("{layer}.attention.self.key.weight"),
+        format!("{layer}.attention.self.key.bias"),
+        format!("{layer}.output.LayerNorm.weight"),
+        "model.classifier.weight".into(),
+    ];
+    let state = |moved: &str| {
+        let values = |name: &str| {
+            let factor = if name == moved || name == classifier && !moved.is_empty() { 1.5 } else { 1.0 };
+            [1.0, 2.0, 3.0, 4.0].map(|value| factor * value)
+        };
+        let tensor = |name| (name, &[2, 2][..], values(name).to_vec());
+        let row = |name| (name, &[2][..], values(name)[..2].to_vec());
+        // A second block, so that `first-1` leaves one to train.
+        let other = "model.bert.encoder.layer.1.attention.self.key.weight";
+        Memory::new(&[tensor(&weight), row(&bias), row(&norm), tensor(other), tensor(&classifier)])
+    };
+    for (policy, moved, holds) in [
+        ("none+ia3", &weight, true),
+        ("none+ia3", &bias, true),
+        ("none+ia3", &norm, false),
+        ("none+dora", &weight, true),
+        ("none+dora", &bias, false),
+        ("none+bitfit", &weight, false),
+        ("first-1+ia3+norms", &weight, false),
+    ] {
+        let rule = FreezeRule::Policy(Policy::parse(policy).unwrap());
+        let [before, after] = ["", moved.as_str()].map(state);
+        let found = compare(ComparedSide::new(&before), ComparedSide::new(&after), &rule).unwrap();
+        assert_eq!(found.count_violations() == 0, holds, "{policy} {moved}: {found}");
+    }
+}
+
 #[test]
 fn two_models_without_a_common_name_are_an_error() {
     let (a, b) = (Memory::new(&[("a.x.w", &[1], vec![1.0])]), Memory::new(&[("b.y.w", &[1], vec![1.0])]));

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use frostline_freeze::PeftMethod;
+
 use crate::compare::lora::{self, Matrices};
 use crate::compare::pair::TensorPair;
 use crate::compare::row::{TensorChange, TensorKind, TensorRow};
@@ -195,9 +197,9 @@ impl<'a> NamedTensors<'a> {
         };
         let kind = tensor_kind(name, tensors);
         let mut frozen = rule.is_frozen(name);
-        let rank = change.numeric_difference().and_then(|difference| difference.rank);
-        if frozen && rank.is_some() && rule.is_merged(name) {
-            // The policy trains the weight through the matrices that were merged into it.
+        let difference = change.numeric_difference();
+        if frozen && difference.is_some_and(|found| self.is_merged(name, found.rank.is_some(), rule)) {
+            // The policy trains the tensor through what was merged into it.
             frozen = false;
         }
         let reason = self.explain_change(name, &change, kind, rule);
@@ -213,6 +215,18 @@ impl<'a> NamedTensors<'a> {
             change,
             reason,
         })
+    }
+
+    /// Returns whether a tensor may move because trained parameters were merged into it: LoRA's matrices change a weight by a
+    /// matrix of low rank, DoRA rescales a weight's columns too, and IA3's factors rescale weights and their biases.
+    fn is_merged(&self, name: &str, has_low_rank: bool, rule: &Applied) -> bool {
+        let is_weight =
+            |name: &str| self.tensor_of_side(0, name).is_some_and(|tensor| tensor.shape.len() == 2);
+        let is_bias =
+            || name.strip_suffix(".bias").is_some_and(|layer| is_weight(&format!("{layer}.weight")));
+        (has_low_rank && rule.learns_by(PeftMethod::Lora, name))
+            || (is_weight(name) && rule.learns_by(PeftMethod::Dora, name))
+            || ((is_weight(name) || is_bias()) && rule.learns_by(PeftMethod::Ia3, name))
     }
 
     /// Explains a change, if the numbers and names allow it.
