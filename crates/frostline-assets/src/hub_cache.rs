@@ -125,37 +125,37 @@ pub fn default_hub_cache() -> Option<PathBuf> {
 
 /// [`default_hub_cache`] for a given environment.
 fn hub_cache_from(var: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name: &str| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let expanded = |path: PathBuf| match (path.strip_prefix("~"), set("HOME")) {
+    expanded_path(var, "HF_HUB_CACHE")
+        .or_else(|| expanded_path(var, "HF_HOME").map(|home| home.join("hub")))
+        .or_else(|| set_path(var, "FROSTLINE_CACHE").map(|cache| cache.join("hub")))
+        .or_else(|| default_hub_home(var).map(|home| home.join("hub")))
+}
+
+/// Returns the path in a variable, if it is set and not empty.
+fn set_path(var: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
+    var(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Returns the path in a variable with the home folder in place of `~`.
+fn expanded_path(var: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
+    let path = set_path(var, name)?;
+    Some(match (path.strip_prefix("~"), set_path(var, "HOME")) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => path,
-    };
-    set("HF_HUB_CACHE")
-        .map(expanded)
-        .or_else(|| set("HF_HOME").map(|home| expanded(home).join("hub")))
-        .or_else(|| set("FROSTLINE_CACHE").map(|cache| cache.join("hub")))
-        .or_else(|| default_hub_home(var).map(|home| home.join("hub")))
+    })
 }
 
 /// Returns the folder of `huggingface_hub` if no variable names it.
 fn default_hub_home(var: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name: &str| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+    let home = || set_path(var, "HOME").map(|home| home.join(".cache"));
+    let base = set_path(var, "XDG_CACHE_HOME").or_else(home);
     base.map(|base| base.join("huggingface"))
 }
 
 /// Returns the folder with the token file of `huggingface_hub`: `$HF_HOME`, otherwise its default.
 #[cfg(feature = "fetch")]
 pub(crate) fn hub_home_from(var: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let named = var("HF_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || var("HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
-    match named {
-        Some(named) => match (named.strip_prefix("~"), home()) {
-            (Ok(rest), Some(home)) => Some(home.join(rest)),
-            _ => Some(named),
-        },
-        None => default_hub_home(var),
-    }
+    expanded_path(var, "HF_HOME").or_else(|| default_hub_home(var))
 }
 
 /// Returns the names in a folder; none if it cannot be read.

@@ -49,7 +49,7 @@ fn path_of(file: &str) -> String {
     format!("/{ID}/resolve/{COMMIT}/{file}")
 }
 
-/// Returns all names under a folder, sorted, those of locks and marks left out.
+/// Returns all names under a folder, sorted, without locks and marks.
 fn names_under(folder: &Path) -> Vec<String> {
     fn visit(folder: &Path, above: &str, names: &mut Vec<String>) {
         for entry in fs::read_dir(folder).unwrap() {

@@ -52,7 +52,7 @@ impl SavedFolder {
 /// `out`, with a model card. Returns the record and the files.
 ///
 /// # Errors
-/// As for [`SavedFolder::open`]; also if `out` contains files ([`OutputExists`]) or cannot be written.
+/// If [`SavedFolder::open`] fails, or `out` contains files ([`OutputExists`]) or cannot be written.
 pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
     let (record, mut files) = check_saved(run)?;
     let from = run.join("model");
@@ -73,7 +73,7 @@ pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
 /// Checks the model saved in the cell's folder as [`SavedFolder::open`] does. Returns the record and the names of the model's files.
 ///
 /// # Errors
-/// As for [`SavedFolder::open`].
+/// If [`SavedFolder::open`] fails.
 pub fn check_saved(run: &Path) -> Result<(Record, Vec<String>)> {
     let SavedFolder { record, model, files } = SavedFolder::open(run)?;
     let files = names(&model.place, &files)?;

@@ -57,6 +57,12 @@ impl PeftMethod {
         matches!(self, Self::Lora | Self::Dora | Self::Ia3 | Self::Adapters)
     }
 
+    /// Returns whether the method trains LoRA's matrices.
+    #[must_use]
+    pub const fn has_matrices(self) -> bool {
+        matches!(self, Self::Lora | Self::Dora)
+    }
+
     /// Returns the method to which an added parameter belongs; nothing for one of the encoder's own.
     pub(crate) fn method_of_parameter(path: &str) -> Option<Self> {
         path.split('.').find_map(|segment| match segment {

@@ -207,12 +207,10 @@ impl Policy {
     fn add_part(&mut self, base: &str, part: &str) -> Result<(), String> {
         let name = self.name.clone();
         let method = PeftMethod::ALL.into_iter().find(|method| method.name() == part);
-        let other = |part: &str| match part {
-            "lora" => Some(PeftMethod::Dora),
-            "dora" => Some(PeftMethod::Lora),
-            _ => None,
+        let has_other = |new: PeftMethod| {
+            self.tuning.methods.iter().any(|old| *old != new && old.has_matrices() && new.has_matrices())
         };
-        if other(part).is_some_and(|other| self.tuning.methods.contains(&other)) {
+        if method.is_some_and(has_other) {
             return Err(format!(
                 "`{name}` names +lora and +dora: DoRA contains LoRA's matrices, so write +dora alone"
             ));

@@ -194,8 +194,7 @@ impl ResolvedPolicy {
     pub fn learns_by_lora_alone(&self) -> bool {
         let methods = &self.policy.tuning().methods;
         self.trainable_groups().is_empty()
-            || (methods.len() == 1
-                && methods.iter().any(|method| matches!(method, PeftMethod::Lora | PeftMethod::Dora)))
+            || (methods.len() == 1 && methods.iter().all(|method| method.has_matrices()))
     }
 
     /// Returns whether more freezes during a run, see [`crate::Settling`].

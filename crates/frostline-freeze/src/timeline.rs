@@ -92,7 +92,7 @@ impl Timeline {
         before.fold(self.at(step).clone(), |all, (_, policy)| all.learning_also(policy))
     }
 
-    /// Returns the policy of a typical step: if blocks learn in turn, the first set's, otherwise that of the end.
+    /// Returns the policy of a typical step: the first period if blocks learn in turn, otherwise the policy that trains everything.
     #[must_use]
     pub fn typical(&self) -> &ResolvedPolicy {
         let rotates = matches!(self.whole.policy().schedule(), FreezeSchedule::Rotating(..));

@@ -204,6 +204,7 @@ impl<B: Kernels> Linear<B> {
             Some(bias) => normed + repeated(bias.val().unsqueeze(), rows),
         }
     }
+
     /// Returns the activation of the layer: x \[N, in\] -> \[N, out\].
     pub(crate) fn forward_activation(
         &self,

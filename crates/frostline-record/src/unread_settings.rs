@@ -109,7 +109,7 @@ impl Settings {
             "unfreeze.unit" => (some(&|s| s.unfreeze.every > 0), "only `unfreeze.every` above 0 reads it"),
             _ => match part {
                 "lora" => (
-                    some(&|s| tunes(PeftMethod::Lora)(s) || tunes(PeftMethod::Dora)(s)),
+                    some(&|s| s.policy.tuning().methods.iter().any(|method| method.has_matrices())),
                     "only policies with +lora or +dora read it, as `none+lora`",
                 ),
                 "adapters" => (

@@ -29,7 +29,7 @@ pub(crate) enum Document {
     Text(Vec<TextPart>),
     /// Sentences of words.
     Words(Vec<Vec<String>>),
-    /// Sentences of CoNLL-U, of which every byte but those of filled columns is kept.
+    /// Sentences of CoNLL-U. All bytes outside the filled columns are kept.
     Treebank(Vec<OwnedSentence>),
 }
 

@@ -75,7 +75,7 @@ fn malformed_requests_are_told_what_is_wrong() {
     let unknown = server.send("POST /process", &[FORM], b"data=a&tokenizer&output=xml");
     assert_eq!(unknown.status, 400, "{unknown:?}");
     let answer = server.post_json("/v1/tag", &json!({"text": "ice", "models": ["en"]}));
-    assert_eq!(answer.status, 200, "the server goes on: {answer:?}");
+    assert_eq!(answer.status, 200, "the server still answers: {answer:?}");
 }
 
 #[test]

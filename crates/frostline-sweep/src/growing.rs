@@ -50,7 +50,7 @@ pub(crate) fn add_round(folder: &Path, claims: &Claims) -> CommandResult<NextRou
     let most_new = most_new_cells(&sweep.plan, sweep.cells.len(), &records);
     let added = next_round(&growth, &sweep.cells, &rounds.planned, most_new);
     let judged = rounds.round;
-    let next = judged_rounds(rounds, &growth, !added.is_empty());
+    let next = judged_rounds(rounds, growth, !added.is_empty());
     say!("decide    round {judged}, {}: {}", count_noun(sweep.cells.len(), "cell"), describe_rounds(&next));
     sweep.search_continues = !added.is_empty();
     match sweep.search_continues {
@@ -71,8 +71,8 @@ pub(crate) fn add_round(folder: &Path, claims: &Claims) -> CommandResult<NextRou
 }
 
 /// The rounds with what was found; the number counts a further one if there is one.
-fn judged_rounds(before: Rounds, growth: &Growth, continues: bool) -> Rounds {
-    let Growth { open, decided, set_aside, not_needed, recommended, withheld, dropped, .. } = growth.clone();
+fn judged_rounds(before: Rounds, growth: Growth, continues: bool) -> Rounds {
+    let Growth { open, decided, set_aside, not_needed, recommended, withheld, dropped, .. } = growth;
     Rounds {
         round: before.round + usize::from(continues),
         decided,

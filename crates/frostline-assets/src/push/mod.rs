@@ -38,7 +38,7 @@ const BRANCH: &str = "main";
 /// Who can read a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// Its owner, and who they choose.
+    /// The owner, and the accounts to which the owner gives access.
     Private,
     /// Everyone.
     Public,
@@ -213,7 +213,7 @@ struct PreparedFile<'f> {
 }
 
 /// Checks that the token may write, as far as the hub reports that. Returns the account's name, and the names under which it has
-/// repositories: its own and those of organisations. A token may be for some of them alone, and may not list all.
+/// repositories: the account's and its organisations' names. A token may be valid for some of them only, and may not list all.
 fn check_account(client: &HubClient, id: &str, place: &str) -> Result<(String, BTreeSet<String>), PushError> {
     let url = format!("{}/api/whoami-v2", client.base());
     let (answer, _) = client.get_json(&url, about(id)).map_err(|error| match error {

@@ -11,7 +11,7 @@ use crate::study::verdicts::ends_of_cells;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PairVerdict {
     pub lang: String,
-    /// The policies: the difference is that of the first minus the second.
+    /// The policies. The difference is the first score minus the second.
     pub policies: [String; 2],
     /// Values on the further axes.
     #[serde(skip_serializing_if = "Vec::is_empty")]

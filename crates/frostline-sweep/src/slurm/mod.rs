@@ -148,7 +148,8 @@ fn follow_jobs(path: &Path, cells: &[&Cell], submitted: &Submitted) -> CommandRe
     say!("          Ctrl-C leaves the jobs alone and ends this command");
     let known = cells.iter().map(|cell| cell.id.clone()).collect();
     let open = cells.iter().map(|&cell| cell.clone()).collect();
-    let mut watched = WatchedCells { open, known, done: 0, failed: Vec::new() };
+    let grows = Sweep::read(path).is_ok_and(|sweep| sweep.rounds.is_some());
+    let mut watched = WatchedCells { open, known, grows, done: 0, failed: Vec::new() };
     let jobs: Vec<JobId> = submitted.job_numbers().collect();
     let (mut shown, mut empty) = (String::new(), 0);
     loop {
@@ -183,6 +184,8 @@ struct WatchedCells {
     open: Vec<Cell>,
     /// The ids of all of them.
     known: HashSet<String>,
+    /// Whether jobs may add cells.
+    grows: bool,
     done: usize,
     failed: Vec<(String, String)>,
 }
@@ -190,8 +193,8 @@ struct WatchedCells {
 impl WatchedCells {
     /// Reads the cells and records that were not there before.
     fn read_new_records(&mut self, path: &Path) {
-        // While it is being replaced, the last list is as good.
-        let sweep = Sweep::read(path).ok().filter(|sweep| sweep.rounds.is_some());
+        // While the list is being replaced, the last one is as good.
+        let sweep = if self.grows { Sweep::read(path).ok() } else { None };
         let cells = sweep.map_or_else(Vec::new, |sweep| sweep.cells);
         let is_open = |cell: &Cell| !matches!(stored_outcome(path, cell), Ok(Some(_)));
         let new = cells.into_iter().filter(|cell| is_open(cell) && !self.known.contains(&cell.id));

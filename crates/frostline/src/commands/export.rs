@@ -96,7 +96,7 @@ impl Export {
         if rounded {
             writeln!(
                 out,
-                "it was trained in bf16; ONNX models compute in f32, so that single tags may differ"
+                "its linear layers were not trained in f32; ONNX models compute in f32, so that single tags may differ"
             )?;
         }
         if self.quantize {
