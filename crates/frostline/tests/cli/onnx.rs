@@ -62,7 +62,7 @@ fn a_model_that_labels_sentences_is_a_sentence_classifier() {
     fs::write(here.join("model/frostline.json"), notes.to_string()).unwrap();
     let output = run_and_print(here, &["export", "--model", "model", "--onnx", "--out", "new"]);
     let output = String::from_utf8(output).unwrap();
-    assert!(output.contains("lowercase its input too") && output.contains("trained in bf16"), "{output}");
+    assert!(output.contains("lowercase its input too") && output.contains("not trained in f32"), "{output}");
     let config = read_json(&here.join("new/config.json"));
     assert_eq!(config["architectures"], json!(["ModernBertForSequenceClassification"]));
     assert_eq!(read_json(&here.join("new/frostline.json")), notes);
