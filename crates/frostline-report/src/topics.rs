@@ -17,6 +17,7 @@ mod provenance;
 mod rates;
 mod reference;
 pub(crate) mod sentences;
+mod shared_trunk;
 pub(crate) mod stages;
 mod tasks;
 mod train_loss;
@@ -46,6 +47,7 @@ pub(crate) fn all_topics(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn 
         Box::new(rates::Rates),
         Box::new(baselines::Baselines::of(study)),
         Box::new(claims::Claims::of(study)),
+        Box::new(shared_trunk::SharedTrunks),
         Box::new(provenance::Provenance),
         Box::new(errors::Errors::of(study, stored)),
         Box::new(reference::Published::of(study, stored)),

@@ -18,6 +18,7 @@ mod references;
 mod results;
 mod sanity;
 mod stories;
+mod trunks;
 mod turns;
 mod twins;
 mod verdicts;
