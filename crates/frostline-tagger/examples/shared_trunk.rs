@@ -4,6 +4,8 @@
 //! its own two highest blocks and its own head. Each way is measured in a process of its own, on one thread.
 //!
 //! `cargo run --release -p frostline-tagger --example shared_trunk -- [TAGGERS] [SHARED_BLOCKS]`
+//!
+//! With a new FOLDER as the third argument the models are written there, for `tests/tagger-server/load.py`, and nothing is measured.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,6 +37,7 @@ fn main() -> Result<()> {
         [] => compare(10, 4),
         [taggers] => compare(taggers.parse()?, 4),
         [taggers, blocks] => compare(taggers.parse()?, blocks.parse()?),
+        [taggers, blocks, folder] => write_models(Path::new(folder), taggers.parse()?, blocks.parse()?),
         _ => bail!("expected the number of taggers and of shared blocks, as in 10 4"),
     }
 }
