@@ -18,6 +18,8 @@ pub struct ServerLimits {
     pub connections: usize,
     /// The time for a request's head. A connection without a request is closed after this time too.
     pub head: Duration,
+    /// The time in which a client may take nothing of an answer. After it the connection is closed.
+    pub stall: Duration,
     /// The time that open requests have to be answered once the server ends.
     pub grace: Duration,
 }
@@ -31,6 +33,7 @@ impl Default for ServerLimits {
             time: Duration::from_secs(60),
             connections: 1024,
             head: Duration::from_secs(30),
+            stall: Duration::from_secs(30),
             grace: Duration::from_secs(10),
         }
     }

@@ -13,6 +13,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
 
 use crate::limits::ServerLimits;
 use crate::models::ServedModels;
@@ -144,12 +145,14 @@ async fn serve_connection(
     limits: ServerLimits,
     mut ended: watch::Receiver<()>,
 ) {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(limits.stall));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
         .max_buf_size(HEAD_BYTES)
         .max_headers(HEAD_LINES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router));
     let mut connection = std::pin::pin!(connection);
     // How a connection ends concerns no other.
     tokio::select! {

@@ -190,6 +190,25 @@ fn a_connection_without_a_request_is_closed() {
     assert!(String::from_utf8_lossy(&bytes).starts_with("HTTP/1.1 200"), "{bytes:?}");
 }
 
+/// The answers are larger than what the system keeps for a connection, so the server has to wait for the client.
+#[test]
+fn a_client_that_takes_no_answers_is_closed() {
+    let limits = ServerLimits { stall: Duration::from_millis(50), ..ServerLimits::default() };
+    let server = Running::with_limits(limits);
+    let row = "1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n\n";
+    let body = format!("# note = {}\n{row}", "x".repeat(3 << 20));
+    let head = format!(
+        "POST /v1/tag?models=en HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut stream = server.connect();
+    let mut send = || stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    let closed = (0..50).find_map(|_| send().err()).expect("the end of the connection");
+    let kinds = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::BrokenPipe];
+    assert!(kinds.contains(&closed.kind()), "{closed}");
+    assert_eq!(server.get("/health").status, 200);
+}
+
 #[test]
 fn a_connection_too_many_waits() {
     let limits = ServerLimits { connections: 1, ..ServerLimits::default() };
