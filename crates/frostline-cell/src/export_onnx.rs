@@ -6,10 +6,11 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use frostline_files::{FileError, Writer};
 use frostline_model::HeadKind;
 use frostline_onnx::{MOST_INSIDE, OnnxExport, OnnxModel};
-use frostline_record::{Precision, SavedModel, Unit};
+use frostline_record::{Precision, Record, SavedModel, Unit};
 use frostline_tagger::ModelFolder;
 use serde_json::{Value, json};
 
+use crate::card::{self, ModelForm};
 use crate::export::{check_new, write_folder};
 
 /// The places of files in the new folder.
@@ -74,12 +75,18 @@ const NAMES: [&str; 2] = ["model", "model_quantized"];
 /// Bytes.
 const MOST_CONFIG: u64 = 16 << 20;
 
-/// Writes the model of a folder to the new folder `out`.
+/// Writes the model of a folder to the new folder `out`, with a model card if the folder is the headline task's of a cell with
+/// this record.
 ///
 /// # Errors
 /// If the model has no classifier ([`NoClassifier`]) or a file that the layout needs is missing, a weight cannot be read, `out`
 /// contains files ([`crate::export::OutputExists`]) or cannot be written.
-pub fn export_onnx(folder: &ModelFolder, out: &Path, options: OnnxOptions) -> Result<OnnxFiles> {
+pub fn export_onnx(
+    folder: &ModelFolder,
+    record: Option<&Record>,
+    out: &Path,
+    options: OnnxOptions,
+) -> Result<OnnxFiles> {
     if !folder.has_head() {
         return Err(NoClassifier(folder.place.clone()).into());
     }
@@ -95,6 +102,8 @@ pub fn export_onnx(folder: &ModelFolder, out: &Path, options: OnnxOptions) -> Re
     let large = models.iter().filter(|(_, model)| is_web && is_large(model));
     let large: Vec<String> = large.map(|(name, _)| format!("{name}.onnx")).collect();
     let config = config_text(folder, of_sentences, &large)?;
+    let form = if is_web { ModelForm::TransformersJs } else { ModelForm::Onnx };
+    let card = record.map(|record| card::text_in_form(record, form)).transpose()?;
     let mut files = Vec::new();
     write_folder(out, |part| {
         let inner = if is_web { "onnx/" } else { "" };
@@ -105,6 +114,10 @@ pub fn export_onnx(folder: &ModelFolder, out: &Path, options: OnnxOptions) -> Re
         }
         frostline_files::write(&part.join(CONFIG), config.as_bytes())?;
         files.push((CONFIG.into(), None));
+        if let Some(card) = &card {
+            frostline_files::write(&part.join(card::FILE), card.as_bytes())?;
+            files.push((card::FILE.into(), None));
+        }
         for name in copied {
             frostline_files::copy(&folder.place.join(name), &part.join(name))?;
             files.push((name.into(), None));

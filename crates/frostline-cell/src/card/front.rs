@@ -2,9 +2,9 @@
 
 use frostline_record::Score;
 
-use super::Card;
 use super::source::{Source, slug};
 use super::yaml::{Entry, Yaml, lines};
+use super::{Card, ModelForm};
 
 /// The hub's name of Universal Dependencies.
 const HUB_TREEBANKS: &str = "universal-dependencies/universal_dependencies";
@@ -18,7 +18,8 @@ pub(super) fn matter(card: &Card) -> String {
         map.push(Entry::texts("language", languages));
     }
     map.extend(licence(card));
-    map.push(Entry::text("library_name", "transformers"));
+    let library = if card.form == ModelForm::TransformersJs { "transformers.js" } else { "transformers" };
+    map.push(Entry::text("library_name", library));
     map.push(Entry::text("pipeline_tag", pipeline(card)));
     map.extend(card.encoder.hub_model().map(|name| {
         Entry::text("base_model", name)
@@ -70,6 +71,9 @@ fn hub_dataset(source: &Source) -> &str {
 
 fn tags(card: &Card) -> Vec<&'static str> {
     let mut tags = vec!["frostline"];
+    if card.form != ModelForm::Transformers {
+        tags.push("onnx");
+    }
     if card.is_frozen() {
         tags.push("partial-freezing");
     }

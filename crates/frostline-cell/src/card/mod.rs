@@ -51,6 +51,27 @@ pub fn text_with_audit(record: &Record, audit: &str) -> Result<String> {
     Card { audit: Some(audit), ..Card::of(record, &result.headline)? }.text()
 }
 
+/// Returns the text of the card of the cell's headline task for a folder in this form.
+///
+/// # Errors
+/// If the record is of a failed cell, or lacks one of its inputs.
+pub fn text_in_form(record: &Record, form: ModelForm) -> Result<String> {
+    let result = record.result.as_ref().context("the cell failed, so there is no model")?;
+    Card { form, ..Card::of(record, &result.headline)? }.text()
+}
+
+/// The library that opens a model's folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ModelForm {
+    /// `transformers`, from safetensors.
+    #[default]
+    Transformers,
+    /// onnxruntime.
+    Onnx,
+    /// transformers.js.
+    TransformersJs,
+}
+
 fn write_one(folder: &Path, record: &Record, task: &str) -> Result<()> {
     let place = folder.join(FILE);
     let text = Card::of(record, task).and_then(|card| card.text());
@@ -80,6 +101,7 @@ pub(crate) struct Card<'a> {
     encoder: Source,
     /// A sentence about an audit of the saved files.
     audit: Option<&'a str>,
+    form: ModelForm,
 }
 
 impl<'a> Card<'a> {
@@ -101,7 +123,17 @@ impl<'a> Card<'a> {
             }
         }
         let encoder = Source::of_encoder(&record.cell)?;
-        Ok(Self { record, result, name: task, settings, facts, data, encoder, audit: None })
+        Ok(Self {
+            record,
+            result,
+            name: task,
+            settings,
+            facts,
+            data,
+            encoder,
+            audit: None,
+            form: ModelForm::default(),
+        })
     }
 
     /// Returns the text of the whole file.

@@ -133,6 +133,26 @@ fn a_card_of_a_treebank() {
     assert_eq!(card, text(&record, "upos"));
 }
 
+#[test]
+fn a_card_for_onnx_has_the_same_scores_and_code_for_its_library() {
+    let mut settings = settings("minilm");
+    settings.data.lowercase = true;
+    let record = record(settings, "/data/mine-", "/models/minilm/config.json");
+    let plain = metadata(&text(&record, "upos"));
+    let cases = [
+        (ModelForm::Onnx, "transformers", "onnxruntime.InferenceSession", "[word.lower() for word in words]"),
+        (ModelForm::TransformersJs, "transformers.js", "@huggingface/transformers", "Words are lowercased"),
+    ];
+    for (form, library, code, lowercase) in cases {
+        let card = text_in_form(&record, form).expect("a card");
+        let found = metadata(&card);
+        assert_eq!(found["library_name"].as_str(), Some(library));
+        assert_eq!(found["model-index"], plain["model-index"]);
+        assert!(found["tags"].as_sequence().expect("tags").iter().any(|tag| tag.as_str() == Some("onnx")));
+        assert!(card.contains(code) && card.contains(lowercase) && !card.contains("import torch"), "{card}");
+    }
+}
+
 /// The tutorial's folder and files are named like a treebank's.
 #[test]
 fn own_data_are_not_said_to_be_of_universal_dependencies() {

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use frostline_cell::export::{OutputExists, SavedFolder, export};
 use frostline_cell::export_onnx::{NoClassifier, OnnxFiles, OnnxLayout, OnnxOptions, export_onnx};
+use frostline_record::Record;
 use frostline_sweep::units::format_bytes;
 use frostline_tagger::ModelFolder;
 
@@ -61,12 +62,12 @@ impl Export {
         match (&self.run, &self.model) {
             (Some(run), _) if self.onnx => {
                 let saved = SavedFolder::open(run)?;
-                self.write_onnx(&saved.record.cell.title(), &saved.model, &mut out)
+                self.write_onnx(&saved.record.cell.title(), &saved.model, Some(&saved.record), &mut out)
             }
             (Some(run), _) => self.copy_folder(run, &mut out),
             (None, Some(model)) => {
                 let folder = ModelFolder::open(model)?;
-                self.write_onnx(&model.display().to_string(), &folder, &mut out)
+                self.write_onnx(&model.display().to_string(), &folder, None, &mut out)
             }
             (None, None) => unreachable!("clap requires a source"),
         }
@@ -78,13 +79,19 @@ impl Export {
         print_lowercase(record.cell.settings.data.lowercase, out)
     }
 
-    fn write_onnx(&self, title: &str, folder: &ModelFolder, out: &mut Readable<'_>) -> Result<()> {
+    fn write_onnx(
+        &self,
+        title: &str,
+        folder: &ModelFolder,
+        record: Option<&Record>,
+        out: &mut Readable<'_>,
+    ) -> Result<()> {
         let layout = match self.layout {
             Layout::Optimum => OnnxLayout::Optimum,
             Layout::TransformersJs => OnnxLayout::TransformersJs,
         };
         let options = OnnxOptions { layout, quantize: self.quantize };
-        let written = export_onnx(folder, &self.out, options).map_err(as_argument)?;
+        let written = export_onnx(folder, record, &self.out, options).map_err(as_argument)?;
         let OnnxFiles { files, lowercase, rounded } = written;
         let shown = |(name, bytes): &(String, Option<u64>)| match bytes {
             Some(bytes) => format!("{name} ({})", format_bytes(*bytes)),
