@@ -248,11 +248,22 @@ fn a_refused_request_is_named() {
 }
 
 #[test]
+fn a_folder_of_an_onnx_model_is_a_model() {
+    let (folder, weights) = model_folder();
+    fs::remove_file(folder.path().join("model.safetensors")).unwrap();
+    fs::create_dir(folder.path().join("onnx")).unwrap();
+    fs::write(folder.path().join("onnx/model.onnx"), &weights).unwrap();
+    let server = HubServer::start();
+    push_folder(&server, folder.path()).unwrap();
+    assert_eq!(server.files(ID, "main")["onnx/model.onnx"], weights);
+}
+
+#[test]
 fn a_folder_that_is_no_model_is_refused() {
     let (folder, _) = model_folder();
     for (file, missing) in [
         ("tokenizer.json", "tokenizer.json or vocab.txt"),
-        ("model.safetensors", "weights as safetensors"),
+        ("model.safetensors", "weights as safetensors or an ONNX model"),
         ("config.json", "config.json"),
     ] {
         fs::remove_file(folder.path().join(file)).unwrap();

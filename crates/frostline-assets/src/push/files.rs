@@ -58,7 +58,7 @@ pub struct ModelFiles {
     pub left_out: Vec<String>,
 }
 
-/// Returns the files of a model's folder: its weights as safetensors, config, tokenizer, model card and licences.
+/// Returns the files of a model's folder: its weights as safetensors or an ONNX model, config, tokenizer, model card and licences.
 ///
 /// # Errors
 /// If it has no config, weights or tokenizer, or cannot be read.
@@ -79,8 +79,12 @@ impl ModelFiles {
         let has = |names: &[&str]| self.files.iter().any(|file| names.contains(&file.name.as_str()));
         if !has(&["config.json"]) {
             Some("config.json")
-        } else if !self.files.iter().any(|file| file.name.ends_with(".safetensors")) {
-            Some("weights as safetensors")
+        } else if !self
+            .files
+            .iter()
+            .any(|file| [".safetensors", ".onnx"].iter().any(|end| file.name.ends_with(end)))
+        {
+            Some("weights as safetensors or an ONNX model")
         } else if !has(&["tokenizer.json", "vocab.txt"]) {
             Some("tokenizer.json or vocab.txt")
         } else {
