@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use frostline_sweep::fault::{CommandResult, PLAN};
-use frostline_sweep::{Ending, exit_code};
+use frostline_sweep::{Backend, Ending, exit_code};
 
 use crate::args::{Arguments, SweepOptions, WorkOptions, XtaskCommand};
 use crate::build::BuildProfile;
@@ -77,7 +77,7 @@ fn dispatch_command(command: XtaskCommand) -> CommandResult<Ending> {
 fn run_sweep(options: SweepOptions) -> CommandResult<Ending> {
     let SweepOptions { sweep, runner } = options;
     let program = |backend| build::prepare_program(backend, runner.as_deref(), BuildProfile::Runner);
-    sweep.into_command()?.run_sweep(&workspace::workspace_place(), program)
+    sweep.into_command()?.run_sweep(&workspace::workspace_place(), Backend::default(), program)
 }
 
 /// Runs cells of a sweep with the program that is built for its backend.

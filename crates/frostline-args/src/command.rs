@@ -19,17 +19,22 @@ pub enum SweepCommand {
 }
 
 impl SweepCommand {
-    /// Carries it out. `program` returns the worker program for a backend; it is not called if no worker is needed.
+    /// Carries it out, with this default of `--backend`. `program` returns the worker program for a backend; it is not called if
+    /// no worker is needed.
     ///
     /// # Errors
     /// See the functions of the same names in `frostline_sweep`.
     pub fn run_sweep(
         self,
         place: &Place,
+        default: Backend,
         program: impl FnOnce(Backend) -> CommandResult<Program>,
     ) -> CommandResult<Ending> {
         match self {
-            Self::Sweep(request) => frostline_sweep::sweep(&request, place, || program(request.backend)),
+            Self::Sweep(mut request) => {
+                let backend = *request.backend.get_or_insert(default);
+                frostline_sweep::sweep(&request, place, || program(backend))
+            }
             Self::Status(folder) => frostline_sweep::print_status(&folder),
             Self::SendTracked(folder) => frostline_sweep::send_tracked(&folder),
             Self::Cancel(folder) => frostline_sweep::cancel_cluster_jobs(&folder),

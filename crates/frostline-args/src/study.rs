@@ -66,9 +66,9 @@ pub struct StudyArgs {
     /// The folder that holds encoders
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
-    /// What the tensors run on
-    #[arg(long, value_parser = backend_parser(), default_value_t = Backend::Flex)]
-    backend: Backend,
+    /// What the tensors run on [default: flex, or auto in a program that was built for a GPU too]
+    #[arg(long, value_parser = backend_parser())]
+    backend: Option<Backend>,
     /// Cells at a time [default: the plan's `jobs`, or as many as are fastest together]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     jobs: Option<u32>,

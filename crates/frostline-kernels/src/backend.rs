@@ -109,18 +109,62 @@ impl MatrixUnitChoice {
     }
 }
 
-/// The backend that is asked for: `auto` is the fastest one that can compute here, and without a name it is this build's
-/// preferred one. What is not `auto` is not checked.
+/// A backend to compute on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendChoice {
+    /// Its name.
+    pub name: String,
+    /// Why this one, if the program chose it among several: its device, or what GPU backends of this build lack here.
+    pub reason: Option<String>,
+}
+
+/// Returns the backend that is asked for, which is not checked. `auto` is the fastest backend that can compute here. Without a
+/// name, the answer is [`default_name`]'s.
 ///
 /// # Errors
 /// If no backend of this build can compute here.
-pub fn chosen(asked: Option<&str>) -> Result<String> {
-    let chosen = match asked {
-        Some("auto") => best(),
-        Some(name) => return Ok(name.into()),
-        None => names().first().copied(),
+pub fn choose_backend(asked: Option<&str>) -> Result<BackendChoice> {
+    let asked = match asked {
+        Some(name) => Some(name),
+        None => default_name(),
     };
-    chosen.map(String::from).ok_or(BackendError::NoneHere)
+    match asked.ok_or(BackendError::NoneHere)? {
+        "auto" => {
+            let name = best().ok_or(BackendError::NoneHere)?;
+            Ok(BackendChoice { name: name.into(), reason: Some(explain_choice(name)) })
+        }
+        name => Ok(BackendChoice { name: name.into(), reason: None }),
+    }
+}
+
+/// Returns the backend of this build if none is asked for: `auto` if it has a GPU's among others, otherwise its first.
+#[must_use]
+pub fn default_name() -> Option<&'static str> {
+    let names = names();
+    match names.iter().any(|name| ["cuda", "wgpu"].contains(name)) && names.len() > 1 {
+        true => Some("auto"),
+        false => names.first().copied(),
+    }
+}
+
+/// Explains why [`best`] is this backend.
+fn explain_choice(name: &str) -> String {
+    if let Ok(Some(about)) = device(name) {
+        let others: Vec<&str> = names().into_iter().filter(|other| *other != name).collect();
+        return format!("on {about}; this build also has {}", others.join(", "));
+    }
+    let gpus = ["cuda", "wgpu"].into_iter().filter(|gpu| names().contains(gpu));
+    let lacks: Vec<String> = gpus
+        .map(|gpu| match devices(gpu).first() {
+            None => format!("{gpu} finds no GPU"),
+            Some(found) if found.gpu => format!("{gpu} cannot open {}", found.about),
+            Some(found) => format!("{gpu} finds no GPU, only {}", found.about),
+        })
+        .collect();
+    match lacks.is_empty() {
+        true => "this build has no backend for GPUs".into(),
+        false => lacks.join("; "),
+    }
 }
 
 /// Checks that the backend can be used.
@@ -261,15 +305,27 @@ mod tests {
 
     #[test]
     fn auto_is_a_backend_that_computes_here() {
-        match chosen(Some("auto")) {
-            Ok(name) => {
+        match choose_backend(Some("auto")) {
+            Ok(BackendChoice { name, reason }) => {
                 assert_eq!(Some(name.as_str()), best());
                 assert!(names().contains(&name.as_str()) && check(&name).is_ok(), "{name}");
+                assert!(reason.is_some_and(|reason| !reason.is_empty()), "{name}");
             }
             Err(error) => assert!(matches!(error, BackendError::NoneHere), "{error}"),
         }
-        assert_eq!(chosen(Some("abacus")).expect("a name as it is"), "abacus");
-        assert_eq!(chosen(None).ok().as_deref(), names().first().copied());
+        let asked = choose_backend(Some("abacus")).expect("a name as it is");
+        assert_eq!(asked, BackendChoice { name: "abacus".into(), reason: None });
+    }
+
+    #[test]
+    fn a_build_with_a_gpu_backend_among_others_chooses_by_itself() {
+        let has_gpu = cfg!(feature = "gpu");
+        let has_others =
+            cfg!(any(feature = "flex", feature = "ndarray", all(feature = "cuda", feature = "wgpu")));
+        let expected = if has_gpu && has_others { Some("auto") } else { names().first().copied() };
+        assert_eq!(default_name(), expected);
+        let reason = choose_backend(None).ok().and_then(|choice| choice.reason);
+        assert_eq!(reason.is_some(), expected == Some("auto"));
     }
 
     /// Software that takes a GPU's place is slower than a processor's backend, so it is never the fastest.

@@ -23,8 +23,8 @@ pub struct SweepRequest {
     pub inputs: InputFolders,
     /// The sweep's folder; without one, its name follows from the plan.
     pub out: Option<PathBuf>,
-    /// What the tensors run on.
-    pub backend: Backend,
+    /// What the tensors run on; without it, [`Backend::default`].
+    pub backend: Option<Backend>,
     /// Cells at a time; without a number, the plan's, or as many as are fastest together.
     pub jobs: Option<u32>,
     /// Threads of each worker; without a number, its share of the cores.
@@ -49,7 +49,7 @@ impl Default for SweepRequest {
             changes: SettingChanges::default(),
             inputs: InputFolders::default(),
             out: None,
-            backend: Backend::default(),
+            backend: None,
             jobs: None,
             threads: None,
             failures: Failures::default(),

@@ -87,7 +87,7 @@ impl Study {
             overrides,
             grid,
             twins: Vec::new(),
-            backend: request.backend,
+            backend: request.backend.unwrap_or_default(),
             block_orders: OrderTable::default(),
             covers_sets: false,
             block_scores: Vec::new(),

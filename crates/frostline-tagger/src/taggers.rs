@@ -79,7 +79,7 @@ impl Taggers {
         let aligners = aligners.collect::<Result<Vec<_>>>()?;
         let threads = options.threads.unwrap_or(0);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(16 << 20).build()?;
-        let name = backend::chosen(options.backend.as_deref())?;
+        let name = backend::choose_backend(options.backend.as_deref())?.name;
         let build = Build { engines: opened.iter().map(OpenedGroup::engine_models).collect() };
         let Built { engines, kept_values, separate_values } =
             pool.install(|| backend::on(&name, build))??;

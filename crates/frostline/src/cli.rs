@@ -145,7 +145,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Carries out what a command of a sweep asks for, with this program as its worker.
 fn run_sweep(command: SweepCommand) -> fault::CommandResult<Ending> {
-    command.run_sweep(&Place::current_folder(), Program::current_program)
+    // A name that only a newer build has cannot occur: both lists are of this build.
+    let default = backend::default_name().and_then(|name| name.parse().ok()).unwrap_or_default();
+    command.run_sweep(&Place::current_folder(), default, Program::current_program)
 }
 
 /// Runs a command that prints to standard output.

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use frostline_record::Precision;
 
-use frostline_kernels::backend;
+use frostline_kernels::backend::{self, BackendChoice};
 use frostline_model::EncoderConfig;
 
 pub mod align;
@@ -163,11 +163,11 @@ fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).stack_size(16 << 20).build()?)
 }
 
-/// The requested backend, or this build's preferred one; `auto` is the fastest that can compute here, which is printed.
+/// Returns the requested backend or this build's default. A choice among several is printed with its reason.
 fn choose_backend(asked: Option<String>) -> Result<String> {
-    let chosen = backend::chosen(asked.as_deref())?;
-    if asked.as_deref() == Some("auto") {
-        frostline_sweep::note!("backend: {chosen}");
+    let BackendChoice { name, reason } = backend::choose_backend(asked.as_deref())?;
+    if let Some(reason) = reason {
+        frostline_sweep::note!("backend: {name} ({reason})");
     }
-    Ok(chosen)
+    Ok(name)
 }

@@ -239,7 +239,7 @@ impl Params {
         }
         let machine = self.find_calibration(&places, &config)?.map(|found| found.machine);
         let workload = Workload::typical(self.batch.into(), self.subwords);
-        let backend = frostline_kernels::backend::chosen(self.backend.as_deref())?;
+        let backend = frostline_kernels::backend::choose_backend(self.backend.as_deref())?.name;
         let prefix = if self.cached_prefix { PrefixMode::ALL_CACHED } else { PrefixMode::Computed };
         let (names, heads) = self.named_heads()?;
         // A step trains one task; which one is not known here.
