@@ -484,8 +484,8 @@ fn form_cases() -> Vec<(String, Case)> {
 fn adamw<B: Train>(device: &B::Device) -> f64 {
     let rule = AdamW { lr: 1e-2, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.1, step: 3 };
     let lengths: Vec<usize> = (0..20).map(|at| 1 + at * at * 13).collect();
-    type Inner<B> = <B as AutodiffBackend>::InnerBackend;
-    let ours = updated::<Inner<B>>(rule, &lengths, Some(1.0), 5, device);
+    type InnerBackend<B> = <B as AutodiffBackend>::InnerBackend;
+    let ours = updated::<InnerBackend<B>>(rule, &lengths, Some(1.0), 5, device);
     deviation(&ours, &updated::<Flex>(rule, &lengths, Some(1.0), 5, &Default::default()))
 }
 

@@ -44,16 +44,16 @@ impl DeviceCalls {
 }
 
 /// The spans that are counted, by what they tell.
-const SPANS: [(&str, Kind); 5] = [
-    ("step", Kind::Step),
-    ("launch_inner", Kind::Launch),
-    ("upload", Kind::Upload),
-    ("float_from_data", Kind::Upload),
-    ("float_into_data", Kind::Read),
+const SPANS: [(&str, CallKind); 5] = [
+    ("step", CallKind::Step),
+    ("launch_inner", CallKind::Launch),
+    ("upload", CallKind::Upload),
+    ("float_from_data", CallKind::Upload),
+    ("float_into_data", CallKind::Read),
 ];
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum CallKind {
     Step,
     Launch,
     Upload,
@@ -61,24 +61,24 @@ enum Kind {
 }
 
 #[derive(Default)]
-struct State {
+struct CallState {
     calls: DeviceCalls,
     inside: bool,
 }
 
 #[derive(Default)]
-struct Counting(Arc<Mutex<State>>);
+struct Counting(Arc<Mutex<CallState>>);
 
 /// The ids of spans: those of steps differ from all others.
 const STEP: u64 = 1;
 const OTHER: u64 = 2;
 
-fn kind(about: &Metadata<'_>) -> Option<Kind> {
+fn kind(about: &Metadata<'_>) -> Option<CallKind> {
     SPANS.iter().find(|(name, _)| about.is_span() && about.name() == *name).map(|(_, kind)| *kind)
 }
 
 impl Counting {
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, CallState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,24 +96,24 @@ impl Subscriber for Counting {
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let mut state = self.state();
-        let State { calls, inside } = &mut *state;
+        let CallState { calls, inside } = &mut *state;
         match (kind(span.metadata()), inside) {
-            (Some(Kind::Step), _) => {
+            (Some(CallKind::Step), _) => {
                 calls.steps += 1;
                 return Id::from_u64(STEP);
             }
-            (Some(Kind::Launch), true) => {
+            (Some(CallKind::Launch), true) => {
                 let mut kernel = Told { field: "kernel.name", value: String::new() };
                 span.record(&mut kernel);
                 *calls.launches.entry(kernel.value).or_default() += 1;
             }
-            (Some(Kind::Upload), true) => {
+            (Some(CallKind::Upload), true) => {
                 let mut bytes = Told { field: "bytes", value: String::new() };
                 span.record(&mut bytes);
                 calls.uploads += 1;
                 calls.uploaded_bytes += bytes.value.parse::<u64>().unwrap_or(0);
             }
-            (Some(Kind::Read), true) => calls.reads += 1,
+            (Some(CallKind::Read), true) => calls.reads += 1,
             _ => {}
         }
         Id::from_u64(OTHER)

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[derive(Clone)]
 pub struct Index {
     values: Arc<[u32]>,
-    place: Place,
+    place: ListPlace,
 }
 
 /// The identity of every row of a packed matrix, so that a row's dropout mask depends only on its
@@ -22,14 +22,14 @@ pub struct Index {
 #[derive(Clone)]
 pub struct Rows {
     identities: Arc<[u64]>,
-    place: Place,
+    place: ListPlace,
 }
 
 /// A matrix that comes with a batch, such as hidden states that were computed before. Whoever reads it takes the numbers.
 pub struct Values {
     numbers: Numbers,
     shape: [usize; 2],
-    place: Place,
+    place: ListPlace,
 }
 
 /// Numbers until they are taken.
@@ -37,7 +37,7 @@ type Numbers = Arc<Mutex<Vec<f32>>>;
 
 /// Where a list lies among those that it is transferred with.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct ListPlace {
     together: Arc<Together>,
     number: usize,
 }
@@ -76,7 +76,7 @@ pub fn share<'a>(lists: impl IntoIterator<Item = Shared<'a>>) {
         Shared::Values(values) => List::Values(values.numbers.clone()),
     }));
     for (number, list) in lists.into_iter().enumerate() {
-        let place = Place { together: together.clone(), number };
+        let place = ListPlace { together: together.clone(), number };
         match list {
             Shared::Index(index) => index.place = place,
             Shared::Rows(rows) => rows.place = place,
@@ -91,7 +91,7 @@ impl Together {
     }
 }
 
-impl Place {
+impl ListPlace {
     fn alone(list: List) -> Self {
         Self { together: Together::new(std::iter::once(list)), number: 0 }
     }
@@ -100,7 +100,7 @@ impl Place {
 impl From<Vec<u32>> for Index {
     fn from(values: Vec<u32>) -> Self {
         let values: Arc<[u32]> = values.into();
-        Self { place: Place::alone(List::Index(values.clone())), values }
+        Self { place: ListPlace::alone(List::Index(values.clone())), values }
     }
 }
 
@@ -123,7 +123,7 @@ impl Rows {
     #[must_use]
     pub fn new(identities: Vec<u64>) -> Self {
         let identities: Arc<[u64]> = identities.into();
-        Self { place: Place::alone(List::Identities(identities.clone())), identities }
+        Self { place: ListPlace::alone(List::Identities(identities.clone())), identities }
     }
 
     /// The identities.
@@ -162,7 +162,7 @@ impl Values {
     pub fn new(numbers: Vec<f32>, shape: [usize; 2]) -> Self {
         assert_eq!(numbers.len(), shape[0] * shape[1], "the numbers of {shape:?}");
         let numbers: Numbers = Arc::new(Mutex::new(numbers));
-        Self { place: Place::alone(List::Values(numbers.clone())), numbers, shape }
+        Self { place: ListPlace::alone(List::Values(numbers.clone())), numbers, shape }
     }
 
     /// Rows and columns.
@@ -193,13 +193,13 @@ pub(crate) use device::{Layout, Listed};
 /// How a device sees the numbers.
 #[cfg(feature = "gpu")]
 mod device {
-    use super::{Any, Index, List, Place, Rows, Together, Values, taken};
+    use super::{Any, Index, List, ListPlace, Rows, Together, Values, taken};
 
     /// Lists start at multiples of so many numbers, since devices bind parts of a buffer at multiples of 256 bytes.
     const ALIGNED: usize = 64;
 
     /// The words of a transfer, and where in it each list lies.
-    pub(crate) struct Layout {
+    pub(crate) struct TransferLayout {
         /// All lists, one after the other. An index is followed by the order of its places: first all places of the
         /// smallest number, ascending, then those of the next one. An identity is two words, the low one first.
         pub words: Vec<u32>,
@@ -208,8 +208,8 @@ mod device {
     }
 
     /// A list of numbers that a device can have.
-    pub(crate) trait Listed {
-        fn place(&self) -> &Place;
+    pub(crate) trait DeviceList {
+        fn place(&self) -> &ListPlace;
         /// Words of the list.
         fn words(&self) -> usize;
 
@@ -217,10 +217,10 @@ mod device {
         /// words of the list and of its order.
         fn on_device<T: Any + Send + Sync>(
             &self,
-            transfer: impl FnOnce(Layout) -> (T, Starts),
+            transfer: impl FnOnce(TransferLayout) -> (T, Starts),
         ) -> (&T, [usize; 2]) {
-            let Place { together, number } = self.place();
-            let copy = together.copy.get_or_init(|| Box::new(transfer(Layout::of(together))));
+            let ListPlace { together, number } = self.place();
+            let copy = together.copy.get_or_init(|| Box::new(transfer(TransferLayout::of(together))));
             let (copy, starts) =
                 copy.downcast_ref::<(T, Starts)>().expect("a process computes on one kind of device");
             (copy, starts[*number])
@@ -230,7 +230,7 @@ mod device {
     /// The first words of each list and of its order.
     pub(crate) type Starts = Vec<[usize; 2]>;
 
-    impl Layout {
+    impl TransferLayout {
         fn of(together: &Together) -> Self {
             let (mut words, mut starts) = (Vec::new(), Vec::new());
             let mut push = |list: &mut dyn Iterator<Item = u32>| {
@@ -263,8 +263,8 @@ mod device {
         }
     }
 
-    impl Listed for Index {
-        fn place(&self) -> &Place {
+    impl DeviceList for Index {
+        fn place(&self) -> &ListPlace {
             &self.place
         }
 
@@ -273,8 +273,8 @@ mod device {
         }
     }
 
-    impl Listed for Values {
-        fn place(&self) -> &Place {
+    impl DeviceList for Values {
+        fn place(&self) -> &ListPlace {
             &self.place
         }
 
@@ -283,8 +283,8 @@ mod device {
         }
     }
 
-    impl Listed for Rows {
-        fn place(&self) -> &Place {
+    impl DeviceList for Rows {
+        fn place(&self) -> &ListPlace {
             &self.place
         }
 
@@ -322,7 +322,7 @@ mod tests {
         let (mut index, mut rows) = (Index::from(vec![3, 1, 3, 2]), Rows::new(vec![5 + (1 << 32)]));
         let mut values = Values::new(vec![1.5], [1, 1]);
         share([Shared::Index(&mut index), Shared::Rows(&mut rows), Shared::Values(&mut values)]);
-        let (words, [start, order]) = index.on_device(Layout::into_parts);
+        let (words, [start, order]) = index.on_device(TransferLayout::into_parts);
         assert_eq!(words[start..start + 4], [3, 1, 3, 2]);
         assert_eq!(words[order..order + 4], [1, 3, 0, 2]);
         let (again, [start, _]) = rows.on_device::<Vec<u32>>(|_| unreachable!("there is one transfer"));

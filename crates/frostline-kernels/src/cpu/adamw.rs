@@ -14,7 +14,7 @@ const MIN_TASKS: usize = 8;
 const TOGETHER: usize = 2 * LANES;
 
 /// The update of a parameter, or of some of its numbers.
-pub struct Step<'a> {
+pub struct UpdateStep<'a> {
     pub constants: StepConstants,
     pub parameter: &'a mut [f32],
     pub gradient: &'a [f32],
@@ -22,7 +22,7 @@ pub struct Step<'a> {
     pub moments: [&'a mut [f32]; 2],
 }
 
-impl Step<'_> {
+impl UpdateStep<'_> {
     /// The updates of a few numbers each that it consists of.
     fn chunks(self) -> impl Iterator<Item = Self> {
         let Self { constants, parameter, gradient, moments: [first, second] } = self;
@@ -32,7 +32,7 @@ impl Step<'_> {
         );
         let moments = first.chunks_mut(CHUNK).zip(second.chunks_mut(CHUNK));
         let values = parameter.chunks_mut(CHUNK).zip(gradient.chunks(CHUNK)).zip(moments);
-        values.map(move |((parameter, gradient), (first, second))| Step {
+        values.map(move |((parameter, gradient), (first, second))| UpdateStep {
             constants,
             parameter,
             gradient,
@@ -47,11 +47,11 @@ impl Step<'_> {
 }
 
 /// Updates parameters and moments in place. All numbers are shared between the threads together, since most tensors are small.
-pub fn step(steps: Vec<Step<'_>>) {
+pub fn step(steps: Vec<UpdateStep<'_>>) {
     let numbers: usize = steps.iter().map(|step| step.parameter.len()).sum();
     let _timed = timed(Operation::AdamW, 0, 7 * numbers);
-    let chunks: Vec<Step<'_>> = steps.into_iter().flat_map(Step::chunks).collect();
-    chunks.into_par_iter().with_min_len(MIN_TASKS).for_each(Step::compute_chunk);
+    let chunks: Vec<UpdateStep<'_>> = steps.into_iter().flat_map(UpdateStep::chunks).collect();
+    chunks.into_par_iter().with_min_len(MIN_TASKS).for_each(UpdateStep::compute_chunk);
 }
 
 /// The constants of one update, precomputed in f32.

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::fresh::{Fresh, as_room};
 use super::prefetch::{LINE, prefetch};
 use super::square::{SIDE, turn};
-use super::tile::{Left, product};
+use super::tile::{LeftRows, product};
 use super::vector::{LANES, Lanes, Simd, exp};
 use crate::dispatch::dispatched;
 use crate::profile::{Operation, timed};
@@ -113,7 +113,7 @@ dispatched! {
             }
             transpose_head::<S>(&k[at..], h, l, d, wide, &mut keys);
             let probabilities = &mut probabilities[head * l * wide..(head + 1) * l * wide];
-            product(simd, [l, wide, d], Left::Rows(&q[at..], h), (&keys, wide), (&mut *probabilities, wide));
+            product(simd, [l, wide, d], LeftRows::Rows(&q[at..], h), (&keys, wide), (&mut *probabilities, wide));
             // SAFETY: the product wrote all of it.
             let probabilities = unsafe { probabilities.assume_init_mut() };
             for row in probabilities.chunks_exact_mut(wide) {
@@ -126,7 +126,7 @@ dispatched! {
                 }
                 &dropped
             };
-            product(simd, [l, d, l], Left::Rows(weights, wide), (&v[at..], h), (&mut context[at..], h));
+            product(simd, [l, d, l], LeftRows::Rows(weights, wide), (&v[at..], h), (&mut context[at..], h));
         }
     }
 }
@@ -192,11 +192,11 @@ dispatched! {
                 }
                 &dropped
             };
-            product(simd, [l, d, l], Left::Columns(weights, wide), (&gradient[at..], h), (&mut dv[at..], h));
+            product(simd, [l, d, l], LeftRows::Columns(weights, wide), (&gradient[at..], h), (&mut dv[at..], h));
             transpose_head::<S>(&v[at..], h, l, d, wide, &mut values);
             // SAFETY: a product writes numbers.
             let room = unsafe { as_room(&mut scores) };
-            product(simd, [l, wide, d], Left::Rows(&gradient[at..], h), (&values, wide), (room, wide));
+            product(simd, [l, wide, d], LeftRows::Rows(&gradient[at..], h), (&values, wide), (room, wide));
             // Without dropout, the mask is empty.
             for (score, factor) in scores.iter_mut().zip(&mask) {
                 *score *= factor;
@@ -204,8 +204,8 @@ dispatched! {
             for (scores, probabilities) in scores.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide)) {
                 softmax_backward(simd, scores, probabilities, scale);
             }
-            product(simd, [l, d, l], Left::Rows(&scores, wide), (&k[at..], h), (&mut dq[at..], h));
-            product(simd, [l, d, l], Left::Columns(&scores, wide), (&q[at..], h), (&mut dk[at..], h));
+            product(simd, [l, d, l], LeftRows::Rows(&scores, wide), (&k[at..], h), (&mut dq[at..], h));
+            product(simd, [l, d, l], LeftRows::Columns(&scores, wide), (&q[at..], h), (&mut dk[at..], h));
         }
     }
 }

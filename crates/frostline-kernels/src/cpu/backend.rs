@@ -14,8 +14,8 @@ use super::gradients::{
     AddRowOp, AttentionOp, AttentionState, DropoutOp, GatherOp, GeluOp, LinearOp, LinearState, LossOp,
     NormOp, NormState, ScaledOp, ScaledState, SelfAttentionOp, SelfAttentionState, SharesOp, TanhOp,
 };
-use super::lazy::Table;
-use super::tensors::{Tracked, contiguous, data, flex, shape2, whole, wrap};
+use super::lazy::MemoryTable;
+use super::tensors::{TrackedFlex, contiguous, data, flex, shape2, whole, wrap};
 use super::{
     activation, adamw, form, gather, gelu, linear, loss, mix, norm, product, relative, residual, rotary,
     squares, weights,
@@ -30,7 +30,7 @@ fn raw<const D: usize>(tensor: Tensor<Flex, D>) -> FlexTensor {
     contiguous(tensor.into_primitive().tensor())
 }
 
-fn tracked<C: CheckpointStrategy, const D: usize>(tensor: Tensor<Autodiff<Flex, C>, D>) -> Tracked {
+fn tracked<C: CheckpointStrategy, const D: usize>(tensor: Tensor<Autodiff<Flex, C>, D>) -> TrackedFlex {
     let mut tensor = tensor.into_primitive().tensor();
     tensor.primitive = contiguous(tensor.primitive);
     tensor
@@ -57,14 +57,14 @@ fn rotated(qkv: [FlexTensor; 3], form: &AttentionForm, pack: &Pack) -> [FlexTens
 }
 
 /// An update: its constants, the gradient, and the parameter and its two moments in buffers of their own.
-type Ready = (StepConstants, FlexTensor, [FlexTensor; 3]);
+type ReadyUpdate = (StepConstants, FlexTensor, [FlexTensor; 3]);
 
 /// Prepares updates to be computed in place.
 fn ready(
     updates: Vec<Update<Flex>>,
     squares: &Tensor<Flex, 1>,
     clip: Option<f64>,
-) -> impl Iterator<Item = Ready> {
+) -> impl Iterator<Item = ReadyUpdate> {
     let scale = clipping(squares, clip);
     updates.into_iter().map(move |Update { rule, parameter, gradient, moments: [first, second] }| {
         let written = [parameter, first, second].map(|tensor| whole(raw(tensor)));
@@ -267,19 +267,20 @@ impl Kernels for Flex {
         clip: Option<f64>,
     ) -> Vec<Updated<Self>> {
         let mut all: Vec<_> = ready(updates, squares, clip).collect();
-        let steps = all.iter_mut().map(|(constants, gradient, [parameter, first, second])| adamw::Step {
-            constants: *constants,
-            parameter: parameter.storage_mut(),
-            gradient: data(gradient),
-            moments: [first.storage_mut(), second.storage_mut()],
-        });
+        let steps =
+            all.iter_mut().map(|(constants, gradient, [parameter, first, second])| adamw::UpdateStep {
+                constants: *constants,
+                parameter: parameter.storage_mut(),
+                gradient: data(gradient),
+                moments: [first.storage_mut(), second.storage_mut()],
+            });
         adamw::step(steps.collect());
         let written = all.into_iter().map(|(_, _, written)| written);
         written.map(|[parameter, first, second]| (wrap(parameter), [wrap(first), wrap(second)])).collect()
     }
 
     fn k_lazy_table() -> Option<MakeLazyTable> {
-        Some(|width, values| Box::new(Table::new(width, values)))
+        Some(|width, values| Box::new(MemoryTable::new(width, values)))
     }
 }
 

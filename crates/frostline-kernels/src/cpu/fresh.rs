@@ -14,7 +14,7 @@ pub struct Fresh<T> {
 }
 
 /// A part of a buffer, not yet written.
-pub struct Part<'a, T> {
+pub struct FreshPart<'a, T> {
     room: &'a mut [MaybeUninit<T>],
     taken: &'a AtomicUsize,
 }
@@ -35,15 +35,15 @@ impl<T: Copy + Send + Sync> Fresh<T> {
     }
 
     /// Parts of this size; the last one may be shorter.
-    pub fn chunks(&mut self, size: usize) -> impl IndexedParallelIterator<Item = Part<'_, T>> {
+    pub fn chunks(&mut self, size: usize) -> impl IndexedParallelIterator<Item = FreshPart<'_, T>> {
         let Self { values, length, taken } = self;
         *taken.get_mut() = 0;
         let taken = &*taken;
-        values.spare_capacity_mut()[..*length].par_chunks_mut(size).map(move |room| Part { room, taken })
+        values.spare_capacity_mut()[..*length].par_chunks_mut(size).map(move |room| FreshPart { room, taken })
     }
 
     /// Parts of these sizes, one after the other.
-    pub fn cut(&mut self, sizes: impl IntoIterator<Item = usize>) -> Vec<Part<'_, T>> {
+    pub fn cut(&mut self, sizes: impl IntoIterator<Item = usize>) -> Vec<FreshPart<'_, T>> {
         let Self { values, length, taken } = self;
         *taken.get_mut() = 0;
         let taken = &*taken;
@@ -51,7 +51,7 @@ impl<T: Copy + Send + Sync> Fresh<T> {
         let part = |size| {
             let (room, rest) = std::mem::take(&mut left).split_at_mut(size);
             left = rest;
-            Part { room, taken }
+            FreshPart { room, taken }
         };
         sizes.into_iter().map(part).collect()
     }
@@ -69,7 +69,7 @@ impl<T: Copy + Send + Sync> Fresh<T> {
     }
 }
 
-impl<'a, T: Copy> Part<'a, T> {
+impl<'a, T: Copy> FreshPart<'a, T> {
     /// The part, to be written.
     ///
     /// # Safety
@@ -93,7 +93,7 @@ pub unsafe fn as_room(numbers: &mut [f32]) -> &mut [MaybeUninit<f32>] {
 mod tests {
     use super::*;
 
-    fn fill<T: Copy>(part: Part<'_, T>, value: T) {
+    fn fill<T: Copy>(part: FreshPart<'_, T>, value: T) {
         // SAFETY: all elements are written.
         unsafe { part.room() }.fill(MaybeUninit::new(value));
     }

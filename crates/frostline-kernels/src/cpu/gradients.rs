@@ -6,8 +6,8 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::flex::FlexTensor;
 
-use super::tensors::{Tracked, contiguous, data, flex, shape2, whole};
-use super::weights::{Layers, register};
+use super::tensors::{TrackedFlex, contiguous, data, flex, shape2, whole};
+use super::weights::{InputLayers, register};
 use super::{attention, form, gather, gelu, linear, mix, norm, rotary};
 use crate::{AttentionForm, Dropout, Index, Pack, Precision, Rows};
 
@@ -26,7 +26,7 @@ macro_rules! parents {
                     burn::prelude::Shape::new([0]),
                     burn::tensor::DType::F32,
                 );
-                let mut parent = super::tensors::Tracked::new(empty);
+                let mut parent = super::tensors::TrackedFlex::new(empty);
                 parent.node = node;
                 parent
             })
@@ -39,7 +39,7 @@ pub(super) use parents;
 /// weight each. The products are added to what the parent has of the operations after this one.
 fn register_input<const T: usize>(
     gradients: &mut Gradients,
-    parent: &Tracked,
+    parent: &TrackedFlex,
     precision: Precision,
     terms: [(&FlexTensor, &FlexTensor); T],
 ) {
@@ -73,7 +73,7 @@ impl Backward<Flex, 3> for LinearOp {
         let gradient = gradient(&ops, gradients);
         let LinearState { x, weight, precision } = ops.state;
         let [x_parent, weight_parent, bias_parent] = parents!(ops);
-        Layers::new(precision, x, [&gradient], [[weight_parent], [bias_parent]]).register(gradients);
+        InputLayers::new(precision, x, [&gradient], [[weight_parent], [bias_parent]]).register(gradients);
         if let (Some(parent), Some(weight)) = (x_parent, weight) {
             register_input(gradients, &parent, precision, [(&gradient, &weight)]);
         }
@@ -205,7 +205,7 @@ impl Backward<Flex, 7> for SelfAttentionOp {
         let of_qkv = attention.backward(&gradient).map(|found| flex(found, [n, h]));
         let [x_parent, w1, w2, w3, b1, b2, b3] = parents!(ops);
         let parameters = [[w1, w2, w3], [b1, b2, b3]];
-        Layers::new(precision, x, of_qkv.each_ref(), parameters).register(gradients);
+        InputLayers::new(precision, x, of_qkv.each_ref(), parameters).register(gradients);
         if let (Some(parent), Some(weights)) = (x_parent, weights) {
             // The order of the terms is part of every result.
             let terms = [2, 1, 0].map(|at: usize| (&of_qkv[at], &weights[at]));

@@ -14,7 +14,7 @@ use crate::{AdamW, LazyTable};
 const MIN_ROWS: usize = 8;
 
 /// The table in memory.
-pub struct Table {
+pub struct MemoryTable {
     width: usize,
     /// The table and its two moments, \[V, H\] each.
     values: [Vec<f32>; 3],
@@ -28,13 +28,13 @@ pub struct Table {
 }
 
 /// A row: its values and moments.
-struct Row<'a> {
+struct TableRow<'a> {
     values: [&'a mut [f32]; 3],
     had: &'a mut usize,
     moves: &'a mut bool,
 }
 
-impl Row<'_> {
+impl TableRow<'_> {
     /// Makes up for the updates that the row has missed.
     fn catch_up(&mut self, updates: &[StepConstants]) {
         let missed = &updates[std::mem::replace(self.had, updates.len())..];
@@ -50,7 +50,7 @@ impl Row<'_> {
     }
 }
 
-impl Table {
+impl MemoryTable {
     /// A table of rows of this width, with its moments.
     ///
     /// # Panics
@@ -68,7 +68,7 @@ impl Table {
     }
 
     /// These rows, which ascend.
-    fn rows<'a>(&'a mut self, rows: &[u32]) -> (Vec<Row<'a>>, &'a [StepConstants]) {
+    fn rows<'a>(&'a mut self, rows: &[u32]) -> (Vec<TableRow<'a>>, &'a [StepConstants]) {
         let Self { width, values: [table, first, second], had, moves, updates, .. } = self;
         let mut parts =
             picked(table, *width, rows).zip(picked(first, *width, rows)).zip(picked(second, *width, rows));
@@ -76,7 +76,7 @@ impl Table {
         let row = |_| {
             let ((table, first), second) = parts.next()?;
             let (had, moves) = counts.next()?;
-            Some(Row { values: [table, first, second], had: &mut had[0], moves: &mut moves[0] })
+            Some(TableRow { values: [table, first, second], had: &mut had[0], moves: &mut moves[0] })
         };
         (rows.iter().map_while(row).collect(), updates)
     }
@@ -93,7 +93,7 @@ fn picked<'a, T>(mut left: &'a mut [T], width: usize, rows: &[u32]) -> impl Iter
     })
 }
 
-impl LazyTable for Table {
+impl LazyTable for MemoryTable {
     fn read(&mut self, rows: &[u32]) -> Vec<f32> {
         let width = self.width;
         let _timed = timed(Operation::AdamW, 0, 7 * rows.len() * width);

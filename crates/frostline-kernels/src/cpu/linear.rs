@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::PARALLEL_FROM;
-use super::product::{Left, Right, add, outputs, products, sum};
+use super::product::{LeftOperand, RightOperand, add, outputs, products, sum};
 use crate::Precision;
 use crate::dispatch::dispatched;
 use crate::profile::{Operation, Timed, timed};
@@ -20,8 +20,8 @@ pub fn forward<const T: usize>(precision: Precision, x: &[f32], layers: [Layer<'
     let i = weight.len() / o;
     let n = x.len() / i;
     let _timed = timed(Operation::Products, 2 * n * T * o * i, n * i + T * (i * o + n * o));
-    let rights = layers.map(|(weight, bias)| (Right::Plain(weight), Some(bias)));
-    let outs = products(precision, [n, o, i], Left::Plain(x), &rights, outputs(T, [n, o]));
+    let rights = layers.map(|(weight, bias)| (RightOperand::Plain(weight), Some(bias)));
+    let outs = products(precision, [n, o, i], LeftOperand::Plain(x), &rights, outputs(T, [n, o]));
     outs.try_into().expect("one output for each layer")
 }
 
@@ -29,7 +29,11 @@ pub fn forward<const T: usize>(precision: Precision, x: &[f32], layers: [Layer<'
 /// gradient and a weight each.
 pub fn backward_x<const T: usize>(precision: Precision, terms: [(&[f32], &[f32]); T], o: usize) -> Vec<f32> {
     let (sizes, _timed) = sizes_of_x(&terms, o);
-    sum(precision, sizes, terms.map(|(gradient, weight)| (Left::Plain(gradient), Right::Transposed(weight))))
+    sum(
+        precision,
+        sizes,
+        terms.map(|(gradient, weight)| (LeftOperand::Plain(gradient), RightOperand::Transposed(weight))),
+    )
 }
 
 /// As [`backward_x`], added to `total`.
@@ -40,7 +44,8 @@ pub fn add_backward_x<const T: usize>(
     total: &mut [f32],
 ) {
     let (sizes, _timed) = sizes_of_x(&terms, o);
-    let terms = terms.map(|(gradient, weight)| (Left::Plain(gradient), Right::Transposed(weight)));
+    let terms =
+        terms.map(|(gradient, weight)| (LeftOperand::Plain(gradient), RightOperand::Transposed(weight)));
     add(precision, sizes, terms, total);
 }
 
@@ -64,8 +69,8 @@ pub fn backward_weights(
     let (count, n) = (gradients.len(), gradients[0].len() / o);
     let i = x.len() / n.max(1);
     let _timed = timed(Operation::WeightGradients, 2 * n * count * o * i, n * i + count * (n * o + i * o));
-    let rights: Vec<_> = gradients.iter().map(|gradient| (Right::Plain(gradient), None)).collect();
-    products(precision, [i, o, n], Left::Transposed(x), &rights, outs)
+    let rights: Vec<_> = gradients.iter().map(|gradient| (RightOperand::Plain(gradient), None)).collect();
+    products(precision, [i, o, n], LeftOperand::Transposed(x), &rights, outs)
 }
 
 /// The gradient of the bias: the sum of rows, in chunks of fixed size and fixed order, \[O\].

@@ -7,11 +7,11 @@ use std::thread;
 
 /// Jobs whose results are taken in order. At most [`background_threads`] of them wait for a thread, so that what they hold does not
 /// pile up.
-pub struct Overlap<T>(VecDeque<Arc<Job<T>>>);
+pub struct BackgroundJobs<T>(VecDeque<Arc<BackgroundJob<T>>>);
 
-struct Job<T> {
+struct BackgroundJob<T> {
     /// Until it begins.
-    work: Mutex<Option<Work<T>>>,
+    work: Mutex<Option<BackgroundWork<T>>>,
     /// Once it has ended.
     result: Mutex<Option<thread::Result<T>>>,
 }
@@ -21,16 +21,17 @@ fn background_threads() -> usize {
     rayon::current_num_threads() / 2
 }
 
-type Work<T> = Box<dyn FnOnce() -> T + Send>;
+type BackgroundWork<T> = Box<dyn FnOnce() -> T + Send>;
 
-impl<T: Send + 'static> Overlap<T> {
+impl<T: Send + 'static> BackgroundJobs<T> {
     pub const fn new() -> Self {
         Self(VecDeque::new())
     }
 
     /// Adds a job. Where too many wait, this thread does the oldest one.
     pub fn add(&mut self, work: impl FnOnce() -> T + Send + 'static) {
-        let job = Arc::new(Job { work: Mutex::new(Some(Box::new(work))), result: Mutex::new(None) });
+        let job =
+            Arc::new(BackgroundJob { work: Mutex::new(Some(Box::new(work))), result: Mutex::new(None) });
         self.0.push_back(Arc::clone(&job));
         let may_wait = background_threads();
         if may_wait > 0 {
@@ -71,7 +72,7 @@ impl<T: Send + 'static> Overlap<T> {
     }
 }
 
-impl<T> Job<T> {
+impl<T> BackgroundJob<T> {
     /// Does it, unless it has begun.
     fn run(&self) {
         let work = held(&self.work).take();
@@ -97,7 +98,7 @@ mod tests {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(work)
     }
 
-    fn rest<T: Send + 'static>(mut overlap: Overlap<T>) -> Vec<T> {
+    fn rest<T: Send + 'static>(mut overlap: BackgroundJobs<T>) -> Vec<T> {
         std::iter::from_fn(|| overlap.next_when_ended()).collect()
     }
 
@@ -105,7 +106,7 @@ mod tests {
     fn results_come_in_order_on_any_number_of_threads() {
         for threads in [1, 2, 5] {
             let found = on(threads, || {
-                let (mut overlap, mut found) = (Overlap::new(), Vec::new());
+                let (mut overlap, mut found) = (BackgroundJobs::new(), Vec::new());
                 for at in 0..100u64 {
                     found.extend(std::iter::from_fn(|| overlap.next_if_ended()));
                     overlap.add(move || {
@@ -125,7 +126,7 @@ mod tests {
         for threads in [1, 2, 5] {
             let begun = Arc::new(AtomicUsize::new(0));
             on(threads, || {
-                let mut overlap = Overlap::new();
+                let mut overlap = BackgroundJobs::new();
                 for added in 1..=50 {
                     let counted = Arc::clone(&begun);
                     overlap.add(move || {
@@ -153,7 +154,7 @@ mod tests {
     fn a_job_that_panics_panics_where_its_result_is_asked_for() {
         for threads in [1, 2] {
             on(threads, || {
-                let mut overlap = Overlap::new();
+                let mut overlap = BackgroundJobs::new();
                 overlap.add(|| 1);
                 overlap.add(|| panic!("the job fails"));
                 overlap.add(|| 3);

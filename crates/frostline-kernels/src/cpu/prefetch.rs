@@ -39,7 +39,7 @@ impl Ahead {
 
     /// The next lines, of which so many are prefetched.
     #[inline]
-    pub fn next(&mut self, count: usize) -> Option<Lines> {
+    pub fn next(&mut self, count: usize) -> Option<OperandLines> {
         let [lines, all] = self.lines;
         if self.done >= all {
             return None;
@@ -47,7 +47,7 @@ impl Ahead {
         let (row, line) = (self.done / lines, self.done % lines);
         self.done += count;
         let at = self.from.wrapping_add(row * self.stride + line * LINE);
-        Some(Lines {
+        Some(OperandLines {
             at,
             step: LINE,
             jump: self.stride.wrapping_sub((lines - 1) * LINE),
@@ -68,7 +68,7 @@ impl Ahead {
 
 /// Lines of an operand's rows in their order.
 #[derive(Clone, Copy)]
-pub struct Lines {
+pub struct OperandLines {
     at: *const f32,
     step: usize,
     /// From a row's last line to the next row.
@@ -78,7 +78,7 @@ pub struct Lines {
     lines: usize,
 }
 
-impl Lines {
+impl OperandLines {
     /// A line that is in cache, again and again: this costs less than to ask whether there are others.
     #[inline(always)]
     pub const fn in_cache(at: *const f32) -> Self {

@@ -13,8 +13,8 @@ use super::attention::{
     SavedAttention, check_heads, fill_mask_from, longest_first, padded, softmax, softmax_backward,
     transpose_head,
 };
-use super::fresh::{Fresh, Part, as_room};
-use super::tile::{Left, product};
+use super::fresh::{Fresh, FreshPart, as_room};
+use super::tile::{LeftRows, product};
 use crate::dispatch::dispatched;
 use crate::profile::{Operation, timed};
 use crate::{Dropout, Pack, RelativePositions};
@@ -37,14 +37,14 @@ fn flop(pack: &Pack, h: usize, positions: &RelativePositions, [whole, by_row]: [
 
 /// The shapes and the table that all sentences of a pass share.
 #[derive(Clone, Copy)]
-struct Shared<'a> {
+struct SharedShapes<'a> {
     h: usize,
     positions: &'a RelativePositions,
     /// The first row of the table that the pass reads.
     first: usize,
 }
 
-impl Shared<'_> {
+impl SharedShapes<'_> {
     /// The rows that a sentence reads, counted from the first one of the pass.
     fn rows(&self, length: usize) -> Range<usize> {
         let rows = self.positions.rows(length);
@@ -69,7 +69,7 @@ pub fn forward(
     dropout: Dropout,
 ) -> (Vec<f32>, SavedAttention) {
     check_heads(h, heads);
-    let shared = Shared { h, positions, first: positions.rows(pack.longest()).start };
+    let shared = SharedShapes { h, positions, first: positions.rows(pack.longest()).start };
     let sizes: Vec<usize> = pack.lengths().map(|length| size(length, heads)).collect();
     let floats = 4 * q.len() + sizes.iter().sum::<usize>();
     let _timed = timed(Operation::Attention, flop(pack, h, positions, [2, 2]), floats);
@@ -130,13 +130,13 @@ dispatched! {
                 transpose_head::<S>(&table[at..], h, r, d, across, turned);
                 // SAFETY: a product writes numbers.
                 let room = unsafe { as_room(out) };
-                product(simd, [l, across, d], Left::Rows(&rows[at..], h), (&*turned, across), (room, across));
+                product(simd, [l, across, d], LeftRows::Rows(&rows[at..], h), (&*turned, across), (room, across));
             }
             let turned = &mut turned[..d * wide];
             turned.fill(0.0);
             transpose_head::<S>(&k[at..], h, l, d, wide, turned);
             let probabilities = &mut probabilities[head * l * wide..(head + 1) * l * wide];
-            product(simd, [l, wide, d], Left::Rows(&q[at..], h), (&*turned, wide), (&mut *probabilities, wide));
+            product(simd, [l, wide, d], LeftRows::Rows(&q[at..], h), (&*turned, wide), (&mut *probabilities, wide));
             // SAFETY: the product wrote all of it.
             let probabilities = unsafe { probabilities.assume_init_mut() };
             for (i, row) in probabilities.chunks_exact_mut(wide).enumerate() {
@@ -155,14 +155,14 @@ dispatched! {
                 }
                 &dropped
             };
-            product(simd, [l, d, l], Left::Rows(weights, wide), (&v[at..], h), (&mut context[at..], h));
+            product(simd, [l, d, l], LeftRows::Rows(weights, wide), (&v[at..], h), (&mut context[at..], h));
         }
     }
 }
 
 /// Gradients of a disentangled attention: of q, k and v, \[N, H\] each, and of the keys and queries of relative positions,
 /// \[R, H\] each.
-pub struct Found {
+pub struct RelativeGradients {
     pub qkv: [Vec<f32>; 3],
     pub relative: [Vec<f32>; 2],
 }
@@ -178,9 +178,9 @@ pub fn backward(
     pack: &Pack,
     dropout: Dropout,
     saved: &SavedAttention,
-) -> Found {
+) -> RelativeGradients {
     check_heads(h, heads);
-    let shared = Shared { h, positions, first: positions.rows(pack.longest()).start };
+    let shared = SharedShapes { h, positions, first: positions.rows(pack.longest()).start };
     let floats = 7 * q.len() + saved.probabilities.len();
     let _timed = timed(Operation::AttentionGradients, flop(pack, h, positions, [4, 4]), floats);
     let mut out = [(); 3].map(|()| Fresh::new(q.len()));
@@ -203,7 +203,7 @@ pub fn backward(
         let columns = columns(positions, identities.len());
         // SAFETY: as in the forward pass.
         let [dq, dk, dv, to_keys, to_queries] =
-            [dq, dk, dv, to_keys, to_queries].map(|part: Part<'_, f32>| unsafe { part.room() });
+            [dq, dk, dv, to_keys, to_queries].map(|part: FreshPart<'_, f32>| unsafe { part.room() });
         backward_sentence(
             gradient,
             q,
@@ -225,7 +225,7 @@ pub fn backward(
         );
     });
     let relative = added.map(|added| summed_rows(&added.finish(), &shared, pack));
-    Found { qkv: out.map(Fresh::finish), relative }
+    RelativeGradients { qkv: out.map(Fresh::finish), relative }
 }
 
 dispatched! {
@@ -254,11 +254,11 @@ dispatched! {
                 }
                 &dropped
             };
-            product(simd, [l, d, l], Left::Columns(weights, wide), (&gradient[at..], h), (&mut dv[at..], h));
+            product(simd, [l, d, l], LeftRows::Columns(weights, wide), (&gradient[at..], h), (&mut dv[at..], h));
             transpose_head::<S>(&v[at..], h, l, d, wide, &mut values);
             // SAFETY: a product writes numbers, here and below.
             let room = unsafe { as_room(&mut scores) };
-            product(simd, [l, wide, d], Left::Rows(&gradient[at..], h), (&values, wide), (room, wide));
+            product(simd, [l, wide, d], LeftRows::Rows(&gradient[at..], h), (&values, wide), (room, wide));
             // Without dropout, the mask is empty.
             for (score, factor) in scores.iter_mut().zip(&mask) {
                 *score *= factor;
@@ -276,18 +276,18 @@ dispatched! {
                     of_key[column as usize] += score;
                 }
             }
-            product(simd, [l, d, l], Left::Rows(&scores, wide), (&k[at..], h), (&mut dq[at..], h));
-            product(simd, [l, d, l], Left::Columns(&scores, wide), (&q[at..], h), (&mut dk[at..], h));
+            product(simd, [l, d, l], LeftRows::Rows(&scores, wide), (&k[at..], h), (&mut dq[at..], h));
+            product(simd, [l, d, l], LeftRows::Columns(&scores, wide), (&q[at..], h), (&mut dk[at..], h));
             for (sums, table, out) in
                 [(&of_queries, position_keys, &mut *dq), (&of_keys, position_queries, &mut *dk)]
             {
                 // SAFETY: as above.
                 let room = unsafe { as_room(&mut part) };
-                product(simd, [l, d, r], Left::Rows(sums, across), (&table[at..], h), (room, d));
+                product(simd, [l, d, r], LeftRows::Rows(sums, across), (&table[at..], h), (room, d));
                 add_head(&part, d, &mut out[at..], h);
             }
-            product(simd, [r, d, l], Left::Columns(&of_queries, across), (&q[at..], h), (&mut to_keys[at..], h));
-            product(simd, [r, d, l], Left::Columns(&of_keys, across), (&k[at..], h), (&mut to_queries[at..], h));
+            product(simd, [r, d, l], LeftRows::Columns(&of_queries, across), (&q[at..], h), (&mut to_keys[at..], h));
+            product(simd, [r, d, l], LeftRows::Columns(&of_keys, across), (&k[at..], h), (&mut to_queries[at..], h));
         }
     }
 }
@@ -304,7 +304,7 @@ fn add_head(from: &[f32], d: usize, to: &mut [MaybeUninit<f32>], h: usize) {
 }
 
 /// Returns the sums over sentences, in their order, of the gradients of each row.
-fn summed_rows(added: &[f32], shared: &Shared<'_>, pack: &Pack) -> Vec<f32> {
+fn summed_rows(added: &[f32], shared: &SharedShapes<'_>, pack: &Pack) -> Vec<f32> {
     let h = shared.h;
     // The rows of each sentence, and where its part begins.
     let parts: Vec<(Range<usize>, usize)> = pack

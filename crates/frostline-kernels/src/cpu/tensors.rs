@@ -7,7 +7,7 @@ use burn::tensor::TensorPrimitive;
 use burn::tensor::ops::FloatTensor;
 
 /// A tensor of `Autodiff<Flex, C>`: one type for every checkpoint strategy C.
-pub type Tracked = FloatTensor<Autodiff<Flex>>;
+pub type TrackedFlex = FloatTensor<Autodiff<Flex>>;
 
 /// The tensor with its elements one after the other.
 pub fn contiguous(tensor: FlexTensor) -> FlexTensor {

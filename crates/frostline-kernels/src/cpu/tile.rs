@@ -8,7 +8,7 @@ use super::vector::{LANES, Lanes, Plain, Simd};
 
 /// The left operand of a product \[m, k\].
 #[derive(Clone, Copy)]
-pub enum Left<'a> {
+pub enum LeftRows<'a> {
     /// Rows so far apart.
     Rows(&'a [f32], usize),
     /// Columns so far apart: a transpose.
@@ -16,7 +16,7 @@ pub enum Left<'a> {
 }
 
 /// Rows of a right operand, and how far they are apart.
-pub type Right<'a> = (&'a [f32], usize);
+pub type RightRows<'a> = (&'a [f32], usize);
 
 /// Rows of an output, and how far they are apart.
 pub type Output<'a> = (&'a mut [MaybeUninit<f32>], usize);
@@ -25,7 +25,7 @@ pub type Output<'a> = (&'a mut [MaybeUninit<f32>], usize);
 /// minutes to compile.
 pub trait Product: Simd {
     /// See [`product`].
-    fn product(self, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>);
+    fn product(self, sizes: [usize; 3], a: LeftRows<'_>, b: RightRows<'_>, out: Output<'_>);
 }
 
 /// Writes `out[m, n] = a[m, k] b[k, n]`; rows of `b` and `out` are contiguous, `b_row` and `out_row` apart.
@@ -33,13 +33,13 @@ pub trait Product: Simd {
 /// # Panics
 /// If a size is 0, or a matrix ends before its last element.
 #[inline(always)]
-pub fn product<S: Product>(simd: S, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
+pub fn product<S: Product>(simd: S, sizes: [usize; 3], a: LeftRows<'_>, b: RightRows<'_>, out: Output<'_>) {
     simd.product(sizes, a, b, out);
 }
 
 impl<const FMA: bool> Product for Plain<FMA> {
     #[inline(never)]
-    fn product(self, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
+    fn product(self, sizes: [usize; 3], a: LeftRows<'_>, b: RightRows<'_>, out: Output<'_>) {
         multiply(self, sizes, a, b, out);
     }
 }
@@ -50,14 +50,20 @@ macro_rules! compiled_for {
     ($features:literal, $set:ty) => {
         impl Product for $set {
             #[inline(always)]
-            fn product(self, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
+            fn product(self, sizes: [usize; 3], a: LeftRows<'_>, b: RightRows<'_>, out: Output<'_>) {
                 /// The product, compiled for these features.
                 ///
                 /// # Safety
                 /// The processor must have them.
                 #[target_feature(enable = $features)]
                 #[inline(never)]
-                fn compiled(simd: $set, sizes: [usize; 3], a: Left<'_>, b: Right<'_>, out: Output<'_>) {
+                fn compiled(
+                    simd: $set,
+                    sizes: [usize; 3],
+                    a: LeftRows<'_>,
+                    b: RightRows<'_>,
+                    out: Output<'_>,
+                ) {
                     multiply(simd, sizes, a, b, out);
                 }
                 // SAFETY: the value proves that the processor has the features.
@@ -76,13 +82,13 @@ compiled_for!("avx2,fma", super::vector::Avx2);
 fn multiply<S: Simd>(
     simd: S,
     [m, n, k]: [usize; 3],
-    a: Left<'_>,
-    (b, b_row): Right<'_>,
+    a: LeftRows<'_>,
+    (b, b_row): RightRows<'_>,
     (out, out_row): Output<'_>,
 ) {
     let (data, [across, along]) = match a {
-        Left::Rows(data, apart) => (data, [apart, 1]),
-        Left::Columns(data, apart) => (data, [1, apart]),
+        LeftRows::Rows(data, apart) => (data, [apart, 1]),
+        LeftRows::Columns(data, apart) => (data, [1, apart]),
     };
     assert!((m - 1) * across + (k - 1) * along < data.len(), "the left operand of a product [{m}, {k}]");
     assert!((k - 1) * b_row + n <= b.len(), "the right operand of a product [{k}, {n}]");
@@ -95,7 +101,7 @@ fn multiply<S: Simd>(
     while j < whole {
         let wide = if vectors > 1 && j + 2 * LANES <= whole { 2 } else { 1 };
         for i in (0..m).step_by(tall) {
-            let tile = Tile {
+            let tile = ProductTile {
                 a: data.as_ptr().wrapping_add(i * across),
                 across,
                 along,
@@ -107,10 +113,10 @@ fn multiply<S: Simd>(
             // SAFETY: rows below m and columns below n are inside the three matrices, as was asserted.
             unsafe {
                 match (a, wide) {
-                    (Left::Rows(..), 1) => tile.rows::<S, false, 1>(simd, tall.min(m - i), k),
-                    (Left::Rows(..), _) => tile.rows::<S, false, 2>(simd, tall.min(m - i), k),
-                    (Left::Columns(..), 1) => tile.rows::<S, true, 1>(simd, tall.min(m - i), k),
-                    (Left::Columns(..), _) => tile.rows::<S, true, 2>(simd, tall.min(m - i), k),
+                    (LeftRows::Rows(..), 1) => tile.rows::<S, false, 1>(simd, tall.min(m - i), k),
+                    (LeftRows::Rows(..), _) => tile.rows::<S, false, 2>(simd, tall.min(m - i), k),
+                    (LeftRows::Columns(..), 1) => tile.rows::<S, true, 1>(simd, tall.min(m - i), k),
+                    (LeftRows::Columns(..), _) => tile.rows::<S, true, 2>(simd, tall.min(m - i), k),
                 }
             }
         }
@@ -128,7 +134,7 @@ fn multiply<S: Simd>(
 }
 
 /// Some rows and vectors of columns of a product, by the places of their first elements.
-struct Tile {
+struct ProductTile {
     a: *const f32,
     across: usize,
     along: usize,
@@ -138,7 +144,7 @@ struct Tile {
     out_row: usize,
 }
 
-impl Tile {
+impl ProductTile {
     /// Computes `rows` rows, at most eight, of C vectors. `TRANSPOSED` says that rows of `a` are neighbours.
     ///
     /// # Safety
@@ -216,7 +222,7 @@ mod tests {
             let a: Vec<f32> = (0..k * across).map(value).collect();
             let b: Vec<f32> = (0..k * b_row).map(|at| value(at + 5)).collect();
             // The left operand is a transpose.
-            let (values, a) = (&a, Left::Columns(&a, across));
+            let (values, a) = (&a, LeftRows::Columns(&a, across));
             let mut out = vec![f32::NAN; m * out_row];
             // SAFETY: a product writes numbers.
             product(

@@ -10,27 +10,27 @@ use burn::backend::{Autodiff, Flex};
 use burn::tensor::ops::FloatTensorOps as _;
 
 use super::linear;
-use super::overlap::Overlap;
+use super::overlap::BackgroundJobs;
 use super::product::{in_matrix_unit, is_shared, outputs, with_matrix_unit};
 use super::squares::{self, Summed};
-use super::tensors::{Tracked, data, flex, shape2};
+use super::tensors::{TrackedFlex, data, flex, shape2};
 use crate::Precision;
 use crate::profile::{self, Operation, timed};
 
 thread_local! {
     /// What the backward pass on this thread has left to other threads.
-    static PASS: RefCell<Option<Pass>> = const { RefCell::new(None) };
+    static PASS: RefCell<Option<BackwardPass>> = const { RefCell::new(None) };
 }
 
 /// Gradients that are computed while a backward pass goes on, and whose they are.
-struct Pass {
+struct BackwardPass {
     /// What was computed comes with what it follows from, which is freed by the thread whose allocator it is from.
-    found: Overlap<(Summed, Task)>,
-    parents: VecDeque<Vec<Tracked>>,
+    found: BackgroundJobs<(Summed, GradientTask)>,
+    parents: VecDeque<Vec<TrackedFlex>>,
 }
 
-impl Pass {
-    fn add(&mut self, Layers { mut task, parents }: Layers) {
+impl BackwardPass {
+    fn add(&mut self, InputLayers { mut task, parents }: InputLayers) {
         let in_unit = in_matrix_unit();
         self.parents.push_back(parents);
         self.found.add(move || (with_matrix_unit(in_unit, || task.compute()), task));
@@ -67,7 +67,7 @@ pub fn overlapped(backward: impl FnOnce() -> Gradients) -> Gradients {
         }
     }
     let _ended = Ended;
-    PASS.set(Some(Pass { found: Overlap::new(), parents: VecDeque::new() }));
+    PASS.set(Some(BackwardPass { found: BackgroundJobs::new(), parents: VecDeque::new() }));
     let mut gradients = backward();
     if let Some(mut pass) = PASS.take() {
         pass.finish(&mut gradients);
@@ -76,14 +76,14 @@ pub fn overlapped(backward: impl FnOnce() -> Gradients) -> Gradients {
 }
 
 /// Layers with one input, whose parameters' gradients are wanted.
-pub struct Layers {
-    task: Task,
+pub struct InputLayers {
+    task: GradientTask,
     /// The weights and biases, in this order.
-    parents: Vec<Tracked>,
+    parents: Vec<TrackedFlex>,
 }
 
 /// What their gradients follow from.
-struct Task {
+struct GradientTask {
     precision: Precision,
     /// I, if there is an input, and O.
     sizes: [usize; 2],
@@ -99,15 +99,15 @@ struct Task {
     wants_squares: bool,
 }
 
-impl Layers {
+impl InputLayers {
     /// Layers by the gradients of their outputs, and their weights and biases, if these need gradients.
     pub fn new<const T: usize>(
         precision: Precision,
         x: Option<FlexTensor>,
         of_outputs: [&FlexTensor; T],
-        [weights, biases]: [[Option<Tracked>; T]; 2],
+        [weights, biases]: [[Option<TrackedFlex>; T]; 2],
     ) -> Self {
-        let wanted = |parents: [Option<Tracked>; T]| -> (Vec<FlexTensor>, Vec<Tracked>) {
+        let wanted = |parents: [Option<TrackedFlex>; T]| -> (Vec<FlexTensor>, Vec<TrackedFlex>) {
             let pairs = of_outputs.into_iter().zip(parents);
             pairs.filter_map(|(of_output, parent)| Some((of_output.clone(), parent?))).unzip()
         };
@@ -116,7 +116,10 @@ impl Layers {
         let sizes = [x.as_ref().map_or(0, |x| shape2(x)[1]), shape2(of_outputs[0])[1]];
         let outs = outputs(of_weights.len(), sizes);
         let wants_squares = squares::are_wanted();
-        Self { task: Task { precision, sizes, x, of_weights, of_biases, outs, wants_squares }, parents }
+        Self {
+            task: GradientTask { precision, sizes, x, of_weights, of_biases, outs, wants_squares },
+            parents,
+        }
     }
 
     /// Gives the parameters their gradients, now or before the backward pass returns. What a parameter gets from several layers is
@@ -142,7 +145,7 @@ impl Layers {
     /// Whether nobody reads the gradients before the pass returns, and they are worth another thread's time. With timers, each
     /// operation is timed on its own.
     fn may_wait(&self) -> bool {
-        let Task { sizes: [width, _], of_weights, .. } = &self.task;
+        let GradientTask { sizes: [width, _], of_weights, .. } = &self.task;
         let of_weights = of_weights.iter().map(|gradient| data(gradient).len()).sum::<usize>();
         is_shared(of_weights * width)
             && !profile::is_on()
@@ -150,7 +153,7 @@ impl Layers {
     }
 }
 
-impl Task {
+impl GradientTask {
     /// The gradients of the weights \[I, O\], then of the biases \[O\].
     fn compute(&mut self) -> Summed {
         let Self { precision, sizes: [i, o], ref x, ref of_weights, ref of_biases, .. } = *self;
@@ -168,7 +171,7 @@ impl Task {
 }
 
 /// Gives parameters their gradients.
-fn register_all(gradients: &mut Gradients, parents: &[Tracked], found: Summed) {
+fn register_all(gradients: &mut Gradients, parents: &[TrackedFlex], found: Summed) {
     squares::note(&found);
     for (parent, found) in parents.iter().zip(found.gradients) {
         register(gradients, parent, found);
@@ -176,7 +179,7 @@ fn register_all(gradients: &mut Gradients, parents: &[Tracked], found: Summed) {
 }
 
 /// Gives a parent a gradient, which is added to what it has of the operations after this one.
-pub fn register(gradients: &mut Gradients, parent: &Tracked, gradient: FlexTensor) {
+pub fn register(gradients: &mut Gradients, parent: &TrackedFlex, gradient: FlexTensor) {
     let sum = match gradients.remove(parent) {
         None => gradient,
         Some(before) => {

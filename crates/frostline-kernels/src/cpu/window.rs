@@ -12,7 +12,7 @@ use super::attention::{
     softmax, softmax_backward, transpose_head,
 };
 use super::fresh::{Fresh, as_room};
-use super::tile::{Left, product};
+use super::tile::{LeftRows, product};
 use crate::dispatch::dispatched;
 use crate::profile::{Operation, timed};
 use crate::{Dropout, Pack};
@@ -21,12 +21,12 @@ use crate::{Dropout, Pack};
 const ROWS: usize = 64;
 
 /// A block of a sentence: its queries, and the keys that any of them sees.
-struct Block {
+struct WindowBlock {
     queries: Range<usize>,
     keys: Range<usize>,
 }
 
-impl Block {
+impl WindowBlock {
     /// Returns the columns of the keys that the query in this row sees.
     fn columns(&self, row: usize, window: usize) -> Range<usize> {
         let position = self.queries.start + row;
@@ -41,10 +41,10 @@ impl Block {
 }
 
 /// The blocks of a sentence of this length.
-fn blocks(length: usize, window: usize) -> impl Iterator<Item = Block> {
+fn blocks(length: usize, window: usize) -> impl Iterator<Item = WindowBlock> {
     (0..length).step_by(ROWS).map(move |from| {
         let to = (from + ROWS).min(length);
-        Block { queries: from..to, keys: from.saturating_sub(window)..(to + window).min(length) }
+        WindowBlock { queries: from..to, keys: from.saturating_sub(window)..(to + window).min(length) }
     })
 }
 
@@ -122,7 +122,7 @@ dispatched! {
                 left = rest;
                 let keys = &mut keys[..d * wide];
                 transpose_head::<S>(&k[first..], h, n, d, wide, keys);
-                product(simd, [rows, wide, d], Left::Rows(&q[from..], h), (&*keys, wide), (&mut *probabilities, wide));
+                product(simd, [rows, wide, d], LeftRows::Rows(&q[from..], h), (&*keys, wide), (&mut *probabilities, wide));
                 // SAFETY: the product wrote all of it.
                 let probabilities = unsafe { probabilities.assume_init_mut() };
                 for (row, scores) in probabilities.chunks_exact_mut(wide).enumerate() {
@@ -143,7 +143,7 @@ dispatched! {
                     }
                     &*dropped
                 };
-                product(simd, [rows, d, n], Left::Rows(weights, wide), (&v[first..], h), (&mut context[from..], h));
+                product(simd, [rows, d, n], LeftRows::Rows(weights, wide), (&v[first..], h), (&mut context[from..], h));
             }
         }
     }
@@ -237,24 +237,24 @@ dispatched! {
                 let part = &mut part[..n * d];
                 // SAFETY: a product writes numbers, here and below.
                 let room = unsafe { as_room(part) };
-                product(simd, [n, d, rows], Left::Columns(weights, wide), (&gradient[from..], h), (room, d));
+                product(simd, [n, d, rows], LeftRows::Columns(weights, wide), (&gradient[from..], h), (room, d));
                 of_values[sums.clone()].iter_mut().zip(&*part).for_each(|(sum, part)| *sum += part);
                 let values = &mut values[..d * wide];
                 transpose_head::<S>(&v[first..], h, n, d, wide, values);
                 let scores = &mut scores[..rows * wide];
                 // SAFETY: as above.
                 let room = unsafe { as_room(scores) };
-                product(simd, [rows, wide, d], Left::Rows(&gradient[from..], h), (&*values, wide), (room, wide));
+                product(simd, [rows, wide, d], LeftRows::Rows(&gradient[from..], h), (&*values, wide), (room, wide));
                 for (score, factor) in scores.iter_mut().zip(&*mask) {
                     *score *= factor;
                 }
                 for (scores, probabilities) in scores.chunks_exact_mut(wide).zip(probabilities.chunks_exact(wide)) {
                     softmax_backward(simd, scores, probabilities, scale);
                 }
-                product(simd, [rows, d, n], Left::Rows(scores, wide), (&k[first..], h), (&mut dq[from..], h));
+                product(simd, [rows, d, n], LeftRows::Rows(scores, wide), (&k[first..], h), (&mut dq[from..], h));
                 // SAFETY: as above.
                 let room = unsafe { as_room(part) };
-                product(simd, [n, d, rows], Left::Columns(scores, wide), (&q[from..], h), (room, d));
+                product(simd, [n, d, rows], LeftRows::Columns(scores, wide), (&q[from..], h), (room, d));
                 of_keys[sums].iter_mut().zip(&*part).for_each(|(sum, part)| *sum += part);
             }
             write_head(&of_keys, d, &mut dk[head * d..], h);

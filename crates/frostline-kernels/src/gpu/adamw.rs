@@ -164,11 +164,11 @@ fn arrays<R: CubeRuntime>(tensors: &[CubeTensor<R>]) -> SequenceArg<R, Array<f32
 }
 
 /// A parameter, its gradient and its moments, with the rule of their update.
-pub(super) type Update<R> = (AdamW, CubeTensor<R>, CubeTensor<R>, [CubeTensor<R>; 2]);
+pub(super) type CubeUpdate<R> = (AdamW, CubeTensor<R>, CubeTensor<R>, [CubeTensor<R>; 2]);
 
 /// The parameters and their moments after their updates, in the same order.
 pub(super) fn step<R: CubeRuntime>(
-    updates: Vec<Update<R>>,
+    updates: Vec<CubeUpdate<R>>,
     squares: CubeTensor<R>,
     most: Option<f64>,
 ) -> Vec<(CubeTensor<R>, [CubeTensor<R>; 2])> {

@@ -26,7 +26,7 @@ const ROOM: usize = 32 * 1024;
 
 /// What the backward pass needs from the forward pass.
 #[derive(Clone, Debug)]
-pub(super) struct Saved<R: CubeRuntime> {
+pub(super) struct SavedAttentionTensors<R: CubeRuntime> {
     /// Side by side, \[N, 3H\].
     qkv: CubeTensor<R>,
     context: CubeTensor<R>,
@@ -425,7 +425,7 @@ pub(super) fn forward<R: CubeRuntime>(
     heads: usize,
     pack: &Pack,
     dropout: Dropout,
-) -> (CubeTensor<R>, Saved<R>) {
+) -> (CubeTensor<R>, SavedAttentionTensors<R>) {
     let [n, sides] = sides(&qkv);
     let h = sides / 3;
     let d = h / heads;
@@ -449,13 +449,23 @@ pub(super) fn forward<R: CubeRuntime>(
             !dropout.is_off(),
         );
     }
-    let saved = Saved { qkv, context: context.clone(), logarithm, heads, pack: pack.clone(), dropout };
+    let saved = SavedAttentionTensors {
+        qkv,
+        context: context.clone(),
+        logarithm,
+        heads,
+        pack: pack.clone(),
+        dropout,
+    };
     (context, saved)
 }
 
 /// The gradients of queries, keys and values side by side \[N, 3H\], from that of the context.
-pub(super) fn backward<R: CubeRuntime>(saved: Saved<R>, gradient: CubeTensor<R>) -> CubeTensor<R> {
-    let Saved { qkv, context, logarithm, heads, pack, dropout } = saved;
+pub(super) fn backward<R: CubeRuntime>(
+    saved: SavedAttentionTensors<R>,
+    gradient: CubeTensor<R>,
+) -> CubeTensor<R> {
+    let SavedAttentionTensors { qkv, context, logarithm, heads, pack, dropout } = saved;
     let [n, h] = sides(&context);
     let (d, client) = (h / heads, qkv.client.clone());
     let (of_qkv, along) = (fresh(&qkv, [n, 3 * h]), fresh(&qkv, [n, heads]));

@@ -15,40 +15,40 @@ use burn_cubecl::{BoolElement, CubeRuntime};
 use super::{Cube, wrap};
 
 /// A tensor of the differentiating backend.
-pub(super) type Tracked<R, BT> = FloatTensor<Autodiff<Cube<R, BT>>>;
+pub(super) type TrackedCube<R, BT> = FloatTensor<Autodiff<Cube<R, BT>>>;
 
 /// The contiguous values of a tensor with its place in the graph.
 pub(super) fn tracked<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy, const D: usize>(
     tensor: Tensor<Autodiff<Cube<R, BT>, C>, D>,
-) -> Tracked<R, BT> {
+) -> TrackedCube<R, BT> {
     let mut tensor = tensor.into_primitive().tensor();
     tensor.primitive = into_contiguous(tensor.primitive);
     tensor
 }
 
 /// The gradients of an operation's parents, of which some are needed.
-type Found<R, const N: usize> = [Option<CubeTensor<R>>; N];
+type ParentGradients<R, const N: usize> = [Option<CubeTensor<R>>; N];
 
 /// Gradients from what was kept, the gradient of the output, and which parents need one.
-pub(super) type Gradient<R, S, const N: usize> = fn(S, CubeTensor<R>, [bool; N]) -> Found<R, N>;
+pub(super) type Gradient<R, S, const N: usize> = fn(S, CubeTensor<R>, [bool; N]) -> ParentGradients<R, N>;
 
 /// The same, and from what the first parent has of later operations, to which its gradient is added.
-pub(super) type Sum<R, S, const N: usize> =
-    fn(S, CubeTensor<R>, Option<CubeTensor<R>>, [bool; N]) -> Found<R, N>;
+pub(super) type SummedGradient<R, S, const N: usize> =
+    fn(S, CubeTensor<R>, Option<CubeTensor<R>>, [bool; N]) -> ParentGradients<R, N>;
 
 /// How an operation's gradients are computed.
-pub(super) enum Rule<R: CubeRuntime, S, const N: usize> {
+pub(super) enum GradientRule<R: CubeRuntime, S, const N: usize> {
     Gradient(Gradient<R, S, N>),
-    Sum(Sum<R, S, N>),
+    Sum(SummedGradient<R, S, N>),
 }
 
-impl<R: CubeRuntime, S, const N: usize> fmt::Debug for Rule<R, S, N> {
+impl<R: CubeRuntime, S, const N: usize> fmt::Debug for GradientRule<R, S, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "an operation of {N} parents")
     }
 }
 
-impl<R, BT, S, const N: usize> Backward<Cube<R, BT>, N> for Rule<R, S, N>
+impl<R, BT, S, const N: usize> Backward<Cube<R, BT>, N> for GradientRule<R, S, N>
 where
     R: CubeRuntime,
     BT: BoolElement,
@@ -64,7 +64,7 @@ where
             Self::Sum(of) => {
                 let before = ops.parents[0].as_ref().and_then(|node| {
                     // Only the node counts.
-                    let mut parent = Tracked::<R, BT>::new(gradient.clone());
+                    let mut parent = TrackedCube::<R, BT>::new(gradient.clone());
                     parent.node = node.clone();
                     gradients.remove(&parent).map(into_contiguous)
                 });
@@ -81,10 +81,10 @@ where
 
 /// An operation's output as a node of the graph. What was kept is dropped where no parent needs a gradient.
 pub(super) fn node<R, BT, C, S, const N: usize, const D: usize>(
-    parents: [&Tracked<R, BT>; N],
+    parents: [&TrackedCube<R, BT>; N],
     out: CubeTensor<R>,
     kept: S,
-    rule: Rule<R, S, N>,
+    rule: GradientRule<R, S, N>,
 ) -> Tensor<Autodiff<Cube<R, BT>, C>, D>
 where
     R: CubeRuntime,

@@ -9,7 +9,7 @@ use burn_cubecl::ops::reshape;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{BoolElement, CubeRuntime};
 
-use super::autodiff::{Rule, Tracked, node, tracked};
+use super::autodiff::{GradientRule, TrackedCube, node, tracked};
 use super::{
     Cube, adamw, attention, columns, gather, gelu, loss, mask, matrix, memory, norm, product, raw,
     self_attention, sides, wrap,
@@ -167,7 +167,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let needed = [x.is_tracked(), weight.is_tracked()];
         let operands = [&x, &weight, &bias].map(|tensor| tensor.primitive.clone());
         let (out, saved) = product::forward(operands, precision, needed);
-        node([&x, &weight, &bias], out, saved, Rule::Sum(product::backward))
+        node([&x, &weight, &bias], out, saved, GradientRule::Sum(product::backward))
     }
 
     fn k_product(x: Tensor<Self, 2>, weight: Tensor<Self, 2>, precision: Precision) -> Tensor<Self, 2> {
@@ -179,7 +179,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
             [&x, &weight],
             out,
             saved,
-            Rule::Sum(|saved: product::Saved<R>, gradient, before, [x, weight]| {
+            GradientRule::Sum(|saved: product::SavedProductTensors<R>, gradient, before, [x, weight]| {
                 let [of_x, of_weight, _] = product::backward(saved, gradient, before, [x, weight, false]);
                 [of_x, of_weight]
             }),
@@ -201,12 +201,12 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let beside = [&bias.primitive, &residual.primitive].map(|tensor| Some(tensor.clone()));
         let affine = [&gamma, &beta].map(|tensor| tensor.primitive.clone());
         let (out, norm) = norm::forward(inner, beside, affine, eps, dropout, rows);
-        let kept: (product::Saved<R>, norm::Saved<R>) = (linear, norm);
+        let kept: (product::SavedProductTensors<R>, norm::SavedNormTensors<R>) = (linear, norm);
         node(
             [&x, &weight, &bias, &residual, &gamma, &beta],
             out,
             kept,
-            Rule::Gradient(|(linear, norm), gradient, needed| {
+            GradientRule::Gradient(|(linear, norm), gradient, needed| {
                 let [x, weight, bias, residual, gamma, beta] = needed;
                 let below = [x || weight || bias, residual, gamma, beta];
                 let [of_inner, of_residual, of_gamma, of_beta] = norm::backward(norm, gradient, below);
@@ -229,7 +229,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
             [&x, &row],
             raw(inner + added),
             (),
-            Rule::Gradient(|(), gradient: CubeTensor<R>, [x, row]| {
+            GradientRule::Gradient(|(), gradient: CubeTensor<R>, [x, row]| {
                 let [_, h] = sides(&gradient);
                 let of_row = row.then(|| reshape(columns::sum(gradient.clone()), Shape::new([1, h])));
                 [x.then_some(gradient), of_row]
@@ -244,7 +244,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
             [&x],
             out,
             x.primitive.clone(),
-            Rule::Gradient(|x, gradient, _| [Some(gelu::backward(x, gradient))]),
+            GradientRule::Gradient(|x, gradient, _| [Some(gelu::backward(x, gradient))]),
         )
     }
 
@@ -259,12 +259,12 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let operands = [&x, &weight].map(|tensor| tensor.primitive.clone());
         let (inner, saved) = product::without_bias(operands, precision, needed);
         let out = gelu::biased(&inner, bias.primitive.clone());
-        let kept: (CubeTensor<R>, product::Saved<R>) = (inner, saved);
+        let kept: (CubeTensor<R>, product::SavedProductTensors<R>) = (inner, saved);
         node(
             [&x, &weight, &bias],
             out,
             kept,
-            Rule::Sum(|(inner, saved), gradient, before, needed| {
+            GradientRule::Sum(|(inner, saved), gradient, before, needed| {
                 product::backward(saved, gelu::backward(inner, gradient), before, needed)
             }),
         )
@@ -280,7 +280,9 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
             [&x],
             out,
             (dropout, rows.clone()),
-            Rule::Gradient(|(dropout, rows), gradient, _| [Some(mask::masked(gradient, dropout, &rows))]),
+            GradientRule::Gradient(|(dropout, rows), gradient, _| {
+                [Some(mask::masked(gradient, dropout, &rows))]
+            }),
         )
     }
 
@@ -304,7 +306,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
             dropout,
             rows,
         );
-        node([&x, &residual, &gamma, &beta], out, saved, Rule::Gradient(norm::backward))
+        node([&x, &residual, &gamma, &beta], out, saved, GradientRule::Gradient(norm::backward))
     }
 
     fn k_attention(
@@ -320,7 +322,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
             [&q, &k, &v],
             out,
             saved,
-            Rule::Gradient(|saved: attention::Saved<R>, gradient, _| {
+            GradientRule::Gradient(|saved: attention::SavedAttentionTensors<R>, gradient, _| {
                 let shape = sides(&gradient);
                 columns::split(attention::backward(saved, gradient), shape).map(Some)
             }),
@@ -339,12 +341,13 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
         let [(w1, b1), (w2, b2), (w3, b3)] = layers;
         let (weights, biases) = ([w1, w2, w3].map(tracked), [b1, b2, b3].map(tracked));
         let needed = [x.is_tracked(), weights.iter().any(|weight| weight.is_tracked())];
-        let primitives = |three: &[Tracked<R, BT>; 3]| [0, 1, 2].map(|at: usize| three[at].primitive.clone());
+        let primitives =
+            |three: &[TrackedCube<R, BT>; 3]| [0, 1, 2].map(|at: usize| three[at].primitive.clone());
         let layers = (primitives(&weights), primitives(&biases));
         let attention = (heads, pack, dropout);
         let (out, saved) = self_attention::forward(x.primitive.clone(), layers, attention, precision, needed);
         let ([w1, w2, w3], [b1, b2, b3]) = (&weights, &biases);
-        node([&x, w1, w2, w3, b1, b2, b3], out, saved, Rule::Sum(self_attention::backward))
+        node([&x, w1, w2, w3, b1, b2, b3], out, saved, GradientRule::Sum(self_attention::backward))
     }
 
     fn k_gather(table: Tensor<Self, 2>, rows: &Index) -> Tensor<Self, 2> {
@@ -355,7 +358,9 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
             [&table],
             out,
             (rows.clone(), size),
-            Rule::Gradient(|(rows, size), gradient, _| [Some(gather::backward(gradient, &rows, size))]),
+            GradientRule::Gradient(|(rows, size), gradient, _| {
+                [Some(gather::backward(gradient, &rows, size))]
+            }),
         )
     }
 
@@ -366,7 +371,7 @@ impl<R: CubeRuntime, BT: BoolElement, C: CheckpointStrategy> Kernels for Autodif
             [&logits],
             out,
             of_logits,
-            Rule::Gradient(|of_logits: CubeTensor<R>, gradient, _| {
+            GradientRule::Gradient(|of_logits: CubeTensor<R>, gradient, _| {
                 [Some(loss::backward(of_logits, gradient))]
             }),
         )

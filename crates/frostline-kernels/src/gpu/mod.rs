@@ -31,7 +31,7 @@ use cubecl::prelude::{ArrayArg, ComputeClient, CubeCount, CubeDim};
 use cubecl::server::Handle;
 
 use crate::Values;
-use crate::numbers::{Layout, Listed};
+use crate::numbers::{DeviceList, TransferLayout};
 
 /// burn's backend for the devices of a runtime.
 type Cube<R, BT> = CubeBackend<R, f32, i32, BT>;
@@ -80,9 +80,9 @@ fn cubes(count: usize) -> CubeCount {
     }
 }
 
-/// The device's copy of a list, and of the order of its places (see [`Layout::words`]).
-fn copied<R: CubeRuntime>(list: &impl Listed, client: &ComputeClient<R>) -> [Handle; 2] {
-    let transfer = |layout: Layout| {
+/// The device's copy of a list, and of the order of its places (see [`TransferLayout::words`]).
+fn copied<R: CubeRuntime>(list: &impl DeviceList, client: &ComputeClient<R>) -> [Handle; 2] {
+    let transfer = |layout: TransferLayout| {
         let (words, starts) = layout.into_parts();
         let bytes = words.len() * size_of::<u32>();
         let _told = tracing::trace_span!("upload", bytes).entered();
@@ -98,7 +98,7 @@ fn copied<R: CubeRuntime>(list: &impl Listed, client: &ComputeClient<R>) -> [Han
 }
 
 /// A list of numbers on the device of a tensor, and the order of its places.
-fn numbers<R: CubeRuntime>(list: &impl Listed, beside: &CubeTensor<R>) -> [ArrayArg<R>; 2] {
+fn numbers<R: CubeRuntime>(list: &impl DeviceList, beside: &CubeTensor<R>) -> [ArrayArg<R>; 2] {
     let words = list.words().max(1);
     // SAFETY: the parts lie within their buffer and have so many words.
     copied(list, &beside.client).map(|part| unsafe { ArrayArg::from_raw_parts(part, words) })
@@ -113,7 +113,7 @@ fn matrix<R: CubeRuntime>(values: &Values, device: &R::Device) -> CubeTensor<R> 
 }
 
 /// A list of numbers on the device of a tensor.
-fn list<R: CubeRuntime>(list: &impl Listed, beside: &CubeTensor<R>) -> ArrayArg<R> {
+fn list<R: CubeRuntime>(list: &impl DeviceList, beside: &CubeTensor<R>) -> ArrayArg<R> {
     let [values, _] = numbers(list, beside);
     values
 }

@@ -14,7 +14,7 @@ const UNITS: usize = 128;
 
 /// What the backward pass needs from the forward pass.
 #[derive(Clone, Debug)]
-pub(super) struct Saved<R: CubeRuntime> {
+pub(super) struct SavedNormTensors<R: CubeRuntime> {
     /// The normalised rows before gamma and beta, \[N, H\].
     normal: CubeTensor<R>,
     /// One over each row's standard deviation, \[N\].
@@ -149,7 +149,7 @@ pub(super) fn forward<R: CubeRuntime>(
     eps: f64,
     dropout: Dropout,
     rows: &Rows,
-) -> (CubeTensor<R>, Saved<R>) {
+) -> (CubeTensor<R>, SavedNormTensors<R>) {
     let [n, h] = sides(&x);
     let (out, normal, inverse) = (fresh(&x, [n, h]), fresh(&x, [n, h]), fresh(&x, [n]));
     let (with_bias, with_residual) = (bias.is_some(), residual.is_some());
@@ -178,12 +178,12 @@ pub(super) fn forward<R: CubeRuntime>(
             !dropout.is_off(),
         );
     }
-    (out, Saved { normal, inverse, gamma, dropout, rows: rows.clone() })
+    (out, SavedNormTensors { normal, inverse, gamma, dropout, rows: rows.clone() })
 }
 
 /// The gradients of x, of the residual, of gamma and of beta, of which some are needed.
 pub(super) fn backward<R: CubeRuntime>(
-    saved: Saved<R>,
+    saved: SavedNormTensors<R>,
     gradient: CubeTensor<R>,
     [x, residual, gamma, beta]: [bool; 4],
 ) -> [Option<CubeTensor<R>>; 4] {

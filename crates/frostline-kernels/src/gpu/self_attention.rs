@@ -11,31 +11,31 @@ use crate::{Dropout, Pack, Precision};
 
 /// What the backward pass needs from the forward pass.
 #[derive(Clone, Debug)]
-pub(super) struct Saved<R: CubeRuntime> {
-    linear: product::Saved<R>,
-    attention: attention::Saved<R>,
+pub(super) struct SavedSelfAttention<R: CubeRuntime> {
+    linear: product::SavedProductTensors<R>,
+    attention: attention::SavedAttentionTensors<R>,
 }
 
 /// The three layers' weights \[I, H\] and biases \[H\].
-pub(super) type Layers<R> = ([CubeTensor<R>; 3], [CubeTensor<R>; 3]);
+pub(super) type LayerWeights<R> = ([CubeTensor<R>; 3], [CubeTensor<R>; 3]);
 
 /// The context \[N, H\] of x \[N, I\], and what the backward pass needs; `needed` says it of x and of any weight.
 pub(super) fn forward<R: CubeRuntime>(
     x: CubeTensor<R>,
-    (weights, biases): Layers<R>,
+    (weights, biases): LayerWeights<R>,
     (heads, pack, dropout): (usize, &Pack, Dropout),
     precision: Precision,
     needed: [bool; 2],
-) -> (CubeTensor<R>, Saved<R>) {
+) -> (CubeTensor<R>, SavedSelfAttention<R>) {
     let (qkv, linear) =
         product::forward([x, columns::join(weights), columns::join(biases)], precision, needed);
     let (context, attention) = attention::forward(qkv, heads, pack, dropout);
-    (context, Saved { linear, attention })
+    (context, SavedSelfAttention { linear, attention })
 }
 
 /// The gradients of x, of the three weights, and of the three biases. That of x is added to what it has `before`.
 pub(super) fn backward<R: CubeRuntime>(
-    saved: Saved<R>,
+    saved: SavedSelfAttention<R>,
     gradient: CubeTensor<R>,
     before: Option<CubeTensor<R>>,
     [x, w1, w2, w3, b1, b2, b3]: [bool; 7],

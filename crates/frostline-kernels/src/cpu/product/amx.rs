@@ -14,7 +14,7 @@ use core::ptr;
 use std::sync::OnceLock;
 
 use super::avx512;
-use super::blocked::{Engine, Layout, Tile};
+use super::blocked::{Engine, LeftLayout, StripTile};
 use super::words::{convert, panel, rows_of_transpose, transposed};
 use crate::dispatch::{Isa, isa};
 
@@ -77,8 +77,8 @@ unsafe impl Engine for Amx {
     /// Their words along a pass take less than half a megabyte.
     const ROWS: usize = 512;
     const WORDS_PER_PAIR: usize = 1;
-    const PLAIN: Layout = Layout::Blocks;
-    const TRANSPOSED: Layout = Layout::Blocks;
+    const PLAIN: LeftLayout = LeftLayout::Blocks;
+    const TRANSPOSED: LeftLayout = LeftLayout::Blocks;
     const AT_ONCE: usize = AT_ONCE;
     const PREFETCH_EVERY: Option<usize> = None;
 
@@ -141,7 +141,7 @@ unsafe impl Engine for Amx {
     }
 
     #[inline]
-    unsafe fn tile<const BF16: bool>(tile: &Tile) {
+    unsafe fn tile<const BF16: bool>(tile: &StripTile) {
         const { assert!(BF16, "this engine multiplies bf16 alone") }
         // SAFETY: as above.
         unsafe { multiply(tile) }
@@ -203,7 +203,7 @@ unsafe fn configure(shapes: &TileConfig) {
 /// # Safety
 /// The matrix unit must be usable. `tile` must be as [`Engine::tile`] says, with rows of the left operand one after the other
 /// and a length of whole multiples of [`AT_ONCE`] elements.
-unsafe fn multiply(tile: &Tile) {
+unsafe fn multiply(tile: &StripTile) {
     debug_assert!(tile.along == SIDE && tile.length.is_multiple_of(SIDE) && tile.length > 0);
     let has_lower_rows = tile.rows > SIDE;
     let has_right_columns = tile.cols > SIDE;

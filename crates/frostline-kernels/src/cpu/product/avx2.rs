@@ -7,8 +7,8 @@
 use core::arch::x86_64::*;
 use std::hint::black_box;
 
-use super::blocked::{MR, Tile};
-use crate::cpu::prefetch::Lines;
+use super::blocked::{MR, StripTile};
+use crate::cpu::prefetch::OperandLines;
 
 /// Columns of a strip.
 const STRIP: usize = 16;
@@ -23,7 +23,7 @@ const TIMES: usize = 4;
 /// As [`Engine::tile`](super::blocked::Engine::tile), on a processor with AVX2 and FMA.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-pub unsafe fn sums<const R: usize>(tile: &Tile) -> [[f32; STRIP]; R] {
+pub unsafe fn sums<const R: usize>(tile: &StripTile) -> [[f32; STRIP]; R] {
     let mut sums = [[0f32; STRIP]; R];
     // SAFETY: the caller guarantees the pointers; words are neighbours along k, or MR apart.
     let registers = unsafe {
@@ -49,11 +49,11 @@ pub unsafe fn sums<const R: usize>(tile: &Tile) -> [[f32; STRIP]; R] {
 /// As [`sums`]; `ALONG` must be `tile.along`, and `rows` the multiples of `tile.across`.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn along<const R: usize, const ALONG: usize>(tile: &Tile, rows: [usize; R]) -> [[__m256; 2]; R] {
+unsafe fn along<const R: usize, const ALONG: usize>(tile: &StripTile, rows: [usize; R]) -> [[__m256; 2]; R] {
     debug_assert!(tile.along == ALONG && (ALONG == 1 || tile.across == 1));
     let mut sums = [[_mm256_setzero_ps(); 2]; R];
     let (mut a, mut b) = (tile.a, tile.b);
-    let mut operand = tile.operand.unwrap_or(Lines::in_cache(tile.a.cast()));
+    let mut operand = tile.operand.unwrap_or(OperandLines::in_cache(tile.a.cast()));
     // A macro, because a closure has no target features.
     macro_rules! add {
         ($number:literal) => {

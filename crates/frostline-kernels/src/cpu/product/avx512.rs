@@ -6,16 +6,16 @@
 use core::arch::x86_64::*;
 use std::sync::OnceLock;
 
-use super::blocked::{AW, Engine, Layout, MR, NR, Tile, with_rows};
+use super::blocked::{AW, Engine, LeftLayout, MR, NR, StripTile, with_rows};
 use super::lanes;
 use super::words::{as_bf16, convert, mask, panel, transposed, transposed_f32};
-use crate::cpu::prefetch::Lines;
+use crate::cpu::prefetch::OperandLines;
 
 /// Elements along k per prefetched line of the next operand.
 const PREFETCH_EVERY: usize = 4;
 
 /// Processors with AVX-512F and, for bf16, [`has_bf16`].
-pub struct Avx512;
+pub struct Avx512Engine;
 
 /// Whether the processor has bf16 multiplication.
 pub fn has_bf16() -> bool {
@@ -36,13 +36,13 @@ pub fn is_fast_in_bf16() -> bool {
 }
 
 // SAFETY: the functions do what the trait describes.
-unsafe impl Engine for Avx512 {
+unsafe impl Engine for Avx512Engine {
     const STRIP: usize = NR;
     const TILE_ROWS: usize = MR;
     const ROWS: usize = usize::MAX;
     const WORDS_PER_PAIR: usize = 1;
-    const PLAIN: Layout = Layout::Rows;
-    const TRANSPOSED: Layout = Layout::Abreast(AW);
+    const PLAIN: LeftLayout = LeftLayout::Rows;
+    const TRANSPOSED: LeftLayout = LeftLayout::Abreast(AW);
     const AT_ONCE: usize = 2;
     const PREFETCH_EVERY: Option<usize> = Some(PREFETCH_EVERY);
 
@@ -82,7 +82,7 @@ unsafe impl Engine for Avx512 {
     }
 
     #[inline]
-    unsafe fn tile<const BF16: bool>(tile: &Tile) {
+    unsafe fn tile<const BF16: bool>(tile: &StripTile) {
         // SAFETY: as above.
         with_rows!(tile, R => unsafe { if BF16 { tile_bf16::<R>(tile) } else { tile_f32::<R, false>(tile) } })
     }
@@ -97,8 +97,8 @@ unsafe impl Engine for Avx512Widened {
     const TILE_ROWS: usize = MR;
     const ROWS: usize = usize::MAX;
     const WORDS_PER_PAIR: usize = 2;
-    const PLAIN: Layout = Layout::Rows;
-    const TRANSPOSED: Layout = Layout::Abreast(AW);
+    const PLAIN: LeftLayout = LeftLayout::Rows;
+    const TRANSPOSED: LeftLayout = LeftLayout::Abreast(AW);
     const AT_ONCE: usize = 2;
     const PREFETCH_EVERY: Option<usize> = Some(PREFETCH_EVERY);
 
@@ -142,7 +142,7 @@ unsafe impl Engine for Avx512Widened {
     }
 
     #[inline]
-    unsafe fn tile<const BF16: bool>(tile: &Tile) {
+    unsafe fn tile<const BF16: bool>(tile: &StripTile) {
         with_rows!(tile, R => {
             // SAFETY: as above.
             unsafe { if tile.flush { tile_f32::<R, true>(tile) } else { tile_f32::<R, false>(tile) } }
@@ -153,7 +153,7 @@ unsafe impl Engine for Avx512Widened {
 /// Multiplies along k, word by word of so many elements, and prefetches meanwhile.
 macro_rules! along_k {
     ($tile:ident, $elements:literal, $step:block) => {
-        let mut operand = $tile.operand.unwrap_or(Lines::in_cache($tile.a.cast()));
+        let mut operand = $tile.operand.unwrap_or(OperandLines::in_cache($tile.a.cast()));
         for p in 0..$tile.length {
             if p % (PREFETCH_EVERY / $elements) == 0 {
                 operand.prefetch();
@@ -188,7 +188,7 @@ macro_rules! store {
 /// # Safety
 /// As [`Engine::tile`], of words that are f32.
 #[target_feature(enable = "avx512f")]
-unsafe fn tile_f32<const R: usize, const FLUSH: bool>(tile: &Tile) {
+unsafe fn tile_f32<const R: usize, const FLUSH: bool>(tile: &StripTile) {
     let mut sums = [[_mm512_setzero_ps(); 4]; R];
     let (mut a, mut b) = (tile.a, tile.b);
     // SAFETY: the caller guarantees the pointers.
@@ -223,7 +223,7 @@ unsafe fn tile_f32<const R: usize, const FLUSH: bool>(tile: &Tile) {
 /// # Safety
 /// As [`Engine::tile`] with `BF16`.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn tile_bf16<const R: usize>(tile: &Tile) {
+unsafe fn tile_bf16<const R: usize>(tile: &StripTile) {
     let mut sums = [[_mm512_setzero_ps(); 4]; R];
     let (mut a, mut b) = (tile.a, tile.b);
     // SAFETY: the caller guarantees the pointers.
@@ -254,7 +254,7 @@ unsafe fn tile_bf16<const R: usize>(tile: &Tile) {
 /// The processor must have AVX-512F.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn prefetch<const R: usize>(tile: &Tile) {
+unsafe fn prefetch<const R: usize>(tile: &StripTile) {
     for r in 0..R {
         for j in 0..4 {
             _mm_prefetch::<_MM_HINT_T0>(tile.c.wrapping_add(r * tile.n + 16 * j).cast());

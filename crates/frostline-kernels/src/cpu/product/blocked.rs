@@ -21,9 +21,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
-use super::{Left, Right, Start, Sum};
-use crate::cpu::fresh::{Fresh, Part};
-use crate::cpu::prefetch::{Ahead, Lines};
+use super::{LeftOperand, ProductStart, ProductSum, RightOperand};
+use crate::cpu::fresh::{Fresh, FreshPart};
+use crate::cpu::prefetch::{Ahead, OperandLines};
 
 /// Columns of a panel of the right operand.
 pub const NR: usize = 64;
@@ -60,9 +60,9 @@ pub unsafe trait Engine {
     /// Words of a pair of bf16: 1 with the instruction that multiplies both, 2 where they are f32.
     const WORDS_PER_PAIR: usize;
     /// Where the words of a left operand lie that is not transposed.
-    const PLAIN: Layout;
+    const PLAIN: LeftLayout;
     /// Where those of one lie that is.
-    const TRANSPOSED: Layout;
+    const TRANSPOSED: LeftLayout;
     /// bf16 along k that are multiplied at once. A row or column has as many zeros at its end as make a multiple of it.
     const AT_ONCE: usize;
     /// For how many elements along k a tile prefetches one line of the next operand, if it does.
@@ -126,7 +126,7 @@ pub unsafe trait Engine {
     ///
     /// # Safety
     /// As for the trait, after [`Engine::begin`] on this thread, with the tile's pointers as its fields describe them.
-    unsafe fn tile<const BF16: bool>(tile: &Tile);
+    unsafe fn tile<const BF16: bool>(tile: &StripTile);
 }
 
 /// Computes with the number of a tile's rows, up to [`MR`], as a constant.
@@ -150,7 +150,7 @@ pub(super) use with_rows;
 
 /// Where the words of a left operand lie.
 #[derive(Clone, Copy)]
-pub enum Layout {
+pub enum LeftLayout {
     /// Each row's words one after the other.
     Rows,
     /// Word p of so many rows, then word p + 1; then the next rows.
@@ -161,7 +161,7 @@ pub enum Layout {
 }
 
 /// Some rows times a block of a strip.
-pub struct Tile {
+pub struct StripTile {
     /// Rows, from 1 to [`Engine::TILE_ROWS`].
     pub rows: usize,
     /// The left operand's words, valid for reading `length` words of each row.
@@ -187,27 +187,27 @@ pub struct Tile {
     /// Whether a sum of products of bf16 may be below the normal numbers, where it becomes zero.
     pub flush: bool,
     /// The next operand's lines to prefetch.
-    pub operand: Option<Lines>,
+    pub operand: Option<OperandLines>,
 }
 
 /// One cache line of words, so that whole-register loads are aligned.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
-struct Line([u32; 16]);
+struct CacheLine([u32; 16]);
 
 thread_local! {
     /// The block of a panel that this thread works on.
-    static PANEL: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    static PANEL: RefCell<Vec<CacheLine>> = const { RefCell::new(Vec::new()) };
     /// Buffers of left operands' words, kept for the next products. The allocator has pages of its own for each thread, and would hold
     /// more of them.
-    static SPARE: RefCell<Vec<Vec<Line>>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Vec<Vec<CacheLine>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// How many buffers a thread keeps: as many as a product has left operands.
 const SPARES: usize = 3;
 
 /// A buffer of this many lines.
-fn lines(length: usize) -> Fresh<Line> {
+fn lines(length: usize) -> Fresh<CacheLine> {
     Fresh::within(SPARE.with_borrow_mut(Vec::pop).unwrap_or_default(), length)
 }
 
@@ -231,8 +231,8 @@ impl<const BF16: bool> Drop for Words<'_, BF16> {
 /// If k is 0 or a size is wrong.
 pub unsafe fn products<E: Engine, const BF16: bool>(
     [m, n, k]: [usize; 3],
-    lefts: &[Left<'_>],
-    sums: &mut [Sum<'_>],
+    lefts: &[LeftOperand<'_>],
+    sums: &mut [ProductSum<'_>],
 ) {
     assert!(k > 0 && sums.iter().all(|sum| sum.fits([m, n, k], lefts.len())));
     if m * n == 0 {
@@ -248,8 +248,8 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     let stretch = words_of::<E, BF16>(unit * units.div_ceil(units.div_ceil(STRETCH / unit)));
     let mut jobs = Vec::with_capacity(sums.len());
     for sum in sums {
-        let out = Shared(sum.out.as_mut_ptr().cast());
-        jobs.push(Job { words: &words, terms: sum.terms, start: sum.start, out, m, n, k, stretch });
+        let out = SharedOutput(sum.out.as_mut_ptr().cast());
+        jobs.push(ProductJob { words: &words, terms: sum.terms, start: sum.start, out, m, n, k, stretch });
     }
     let panels = n.div_ceil(NR);
     // With few panels for many threads, rows are split too, and every part converts the panel again.
@@ -260,7 +260,7 @@ pub unsafe fn products<E: Engine, const BF16: bool>(
     let rows = m.div_ceil(parts).next_multiple_of(E::TILE_ROWS);
     let task = |task: usize| {
         PANEL.with_borrow_mut(|panel| {
-            panel.resize(stretch * NR / 16, Line([0; 16]));
+            panel.resize(stretch * NR / 16, CacheLine([0; 16]));
             let (first, at) = (task / all * rows, task % all);
             let rows = first..(first + rows).min(m);
             // SAFETY: the caller guarantees the instruction set; a task has its own rows and columns of one output.
@@ -288,11 +288,11 @@ const fn words_of<E: Engine, const BF16: bool>(k: usize) -> usize {
 /// sixteen is.
 struct Words<'a, const BF16: bool> {
     /// Owns converted words.
-    owned: Vec<Line>,
+    owned: Vec<CacheLine>,
     /// Borrows unconverted words.
     _borrowed: &'a [f32],
     start: *const u32,
-    layout: Layout,
+    layout: LeftLayout,
     /// Words of a row.
     length: usize,
     /// See [`smallest`]; 0 where nobody asks.
@@ -303,7 +303,7 @@ struct Words<'a, const BF16: bool> {
 unsafe impl<const BF16: bool> Sync for Words<'_, BF16> {}
 
 impl<'a, const BF16: bool> Words<'a, BF16> {
-    fn of<E: Engine>(left: Left<'a>, m: usize, k: usize, parallel: bool) -> Self {
+    fn of<E: Engine>(left: LeftOperand<'a>, m: usize, k: usize, parallel: bool) -> Self {
         let length = words_of::<E, BF16>(k);
         let several = parallel && m * k >= 1 << 15;
         let least = AtomicU32::new(u32::MAX);
@@ -313,22 +313,22 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
             }
         };
         match left {
-            Left::Plain(data) if !BF16 => {
+            LeftOperand::Plain(data) if !BF16 => {
                 assert_eq!(data.len(), m * k);
                 Self {
                     owned: vec![],
                     _borrowed: data,
                     start: data.as_ptr().cast(),
-                    layout: Layout::Rows,
+                    layout: LeftLayout::Rows,
                     length,
                     smallest: 0,
                 }
             }
-            Left::Plain(data) => {
+            LeftOperand::Plain(data) => {
                 assert_eq!(data.len(), m * k);
-                let rows = if matches!(E::PLAIN, Layout::Blocks) { m.next_multiple_of(16) } else { m };
+                let rows = if matches!(E::PLAIN, LeftLayout::Blocks) { m.next_multiple_of(16) } else { m };
                 let mut owned = lines((rows * length).div_ceil(16));
-                let task = |(out, rows): (Part<'_, Line>, &[f32])| {
+                let task = |(out, rows): (FreshPart<'_, CacheLine>, &[f32])| {
                     // SAFETY: the words of all rows are written, and where that is not all of the part, zeros before them.
                     let out = unsafe { room(out, rows.len() == RW * k) };
                     // SAFETY: the caller of `product` guarantees the instruction set; `out` has the words of the rows.
@@ -340,10 +340,10 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
                 all.with_min_len(if several { 1 } else { m }).for_each(task);
                 Self::owning(owned.finish(), E::PLAIN, length, least.into_inner())
             }
-            Left::Transposed(data) => {
+            LeftOperand::Transposed(data) => {
                 assert_eq!(data.len(), m * k);
                 let mut owned = lines(m.div_ceil(AW) * AW / 16 * length);
-                let task = |(number, out): (usize, Part<'_, Line>)| {
+                let task = |(number, out): (usize, FreshPart<'_, CacheLine>)| {
                     let row = number * AW;
                     let here = AW.min(m - row);
                     // SAFETY: the words of all rows are written, and where these are few, zeros before them.
@@ -361,24 +361,24 @@ impl<'a, const BF16: bool> Words<'a, BF16> {
         }
     }
 
-    fn owning(owned: Vec<Line>, layout: Layout, length: usize, smallest: u32) -> Self {
+    fn owning(owned: Vec<CacheLine>, layout: LeftLayout, length: usize, smallest: u32) -> Self {
         Self { start: owned.as_ptr().cast(), owned, _borrowed: &[], layout, length, smallest }
     }
 
     /// Distance between rows, and between neighbours along k.
     fn steps(&self) -> (usize, usize) {
         match self.layout {
-            Layout::Rows => (self.length, 1),
-            Layout::Abreast(rows) => (1, rows),
-            Layout::Blocks => (self.length, 16),
+            LeftLayout::Rows => (self.length, 1),
+            LeftLayout::Abreast(rows) => (1, rows),
+            LeftLayout::Blocks => (self.length, 16),
         }
     }
 
     /// Where row i begins, in words; i is a multiple of [`Engine::TILE_ROWS`], so that no tile crosses two blocks.
     fn row(&self, i: usize) -> usize {
         match self.layout {
-            Layout::Abreast(rows) => i / rows * rows * self.length + i % rows,
-            Layout::Rows | Layout::Blocks => i * self.length,
+            LeftLayout::Abreast(rows) => i / rows * rows * self.length + i % rows,
+            LeftLayout::Rows | LeftLayout::Blocks => i * self.length,
         }
     }
 }
@@ -403,11 +403,11 @@ fn may_be_subnormal(left: u32, right: u32) -> bool {
 ///
 /// # Safety
 /// The caller must write all of a whole part.
-unsafe fn room<'a>(part: Part<'a, Line>, whole: bool) -> &'a mut [MaybeUninit<Line>] {
+unsafe fn room<'a>(part: FreshPart<'a, CacheLine>, whole: bool) -> &'a mut [MaybeUninit<CacheLine>] {
     // SAFETY: what the caller does not write is written here.
     let room = unsafe { part.room() };
     if !whole {
-        room.fill(MaybeUninit::new(Line([0; 16])));
+        room.fill(MaybeUninit::new(CacheLine([0; 16])));
     }
     room
 }
@@ -416,42 +416,42 @@ unsafe fn room<'a>(part: Part<'a, Line>, whole: bool) -> &'a mut [MaybeUninit<Li
 ///
 /// # Safety
 /// All of them must have been.
-unsafe fn as_words(lines: &[MaybeUninit<Line>]) -> &[u32] {
+unsafe fn as_words(lines: &[MaybeUninit<CacheLine>]) -> &[u32] {
     // SAFETY: a Line is 16 words without padding, all of which the caller guarantees.
     unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * 16) }
 }
 
 /// The output, in which every task writes its own rows and columns.
 #[derive(Clone, Copy)]
-struct Shared(*mut f32);
+struct SharedOutput(*mut f32);
 // SAFETY: tasks write disjoint elements.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedOutput {}
 
-struct Job<'a, const BF16: bool> {
+struct ProductJob<'a, const BF16: bool> {
     words: &'a [Words<'a, BF16>],
-    terms: &'a [(usize, Right<'a>)],
-    start: Start<'a>,
-    out: Shared,
+    terms: &'a [(usize, RightOperand<'a>)],
+    start: ProductStart<'a>,
+    out: SharedOutput,
     m: usize,
     n: usize,
     k: usize,
     stretch: usize,
 }
 
-impl<const BF16: bool> Job<'_, BF16> {
+impl<const BF16: bool> ProductJob<'_, BF16> {
     /// Computes the columns from `j` on, up to a panel's width, of some rows.
     ///
     /// # Safety
     /// The processor must have the engine's instruction set, this thread must be prepared for it, and no other task may use the
     /// same elements of the output.
-    unsafe fn run<E: Engine>(&self, j: usize, rows: Range<usize>, panel: &mut [Line]) {
+    unsafe fn run<E: Engine>(&self, j: usize, rows: Range<usize>, panel: &mut [CacheLine]) {
         let Self { n, k, stretch, .. } = *self;
         debug_assert!(rows.end <= self.m);
         let per_word = if BF16 { 2 / E::WORDS_PER_PAIR } else { 1 };
         let cols = NR.min(n - j);
         let buffer: *mut u32 = panel.as_mut_ptr().cast();
         let mut bias = [0f32; NR];
-        if let Start::Bias(all) = self.start {
+        if let ProductStart::Bias(all) = self.start {
             bias[..cols].copy_from_slice(&all[j..j + cols]);
         }
         for (term, &(left, right)) in self.terms.iter().enumerate() {
@@ -466,10 +466,10 @@ impl<const BF16: bool> Job<'_, BF16> {
                     // along k and `cols` along n; the buffer has `stretch` words of NR columns.
                     unsafe {
                         match right {
-                            Right::Plain(b) => {
+                            RightOperand::Plain(b) => {
                                 E::panel::<BF16>(b.as_ptr().add(at * n + j), n, left, cols, E::STRIP, out);
                             }
-                            Right::Transposed(b) => {
+                            RightOperand::Transposed(b) => {
                                 E::transposed::<BF16>(b.as_ptr().add(j * k + at), k, left, cols, out);
                             }
                         }
@@ -490,7 +490,7 @@ impl<const BF16: bool> Job<'_, BF16> {
                 for first in rows.clone().step_by(E::ROWS) {
                     let block = first..rows.end.min(first.saturating_add(E::ROWS));
                     for strip in (0..cols).step_by(E::STRIP) {
-                        let tile = Tile {
+                        let tile = StripTile {
                             rows: 0,
                             a: words.start.wrapping_add(from * words.steps().1),
                             across: words.steps().0,
@@ -501,7 +501,7 @@ impl<const BF16: bool> Job<'_, BF16> {
                             n,
                             cols: E::STRIP.min(cols - strip),
                             bias: bias.as_ptr().wrapping_add(strip),
-                            add: from > 0 || term > 0 || matches!(self.start, Start::Out),
+                            add: from > 0 || term > 0 || matches!(self.start, ProductStart::Out),
                             flush,
                             operand: None,
                         };
@@ -524,8 +524,8 @@ impl<const BF16: bool> Job<'_, BF16> {
         };
         let (depth, cols) = (depth.min(self.k - at), NR.min(self.n.saturating_sub(j)));
         let (from, stride, rows, length) = match self.terms[term].1 {
-            Right::Plain(b) => (b.as_ptr().wrapping_add(at * self.n + j), self.n, depth, cols),
-            Right::Transposed(b) => (b.as_ptr().wrapping_add(j * self.k + at), self.k, cols, depth),
+            RightOperand::Plain(b) => (b.as_ptr().wrapping_add(at * self.n + j), self.n, depth, cols),
+            RightOperand::Transposed(b) => (b.as_ptr().wrapping_add(j * self.k + at), self.k, cols, depth),
         };
         Ahead::new(from, stride, [rows, length])
     }
@@ -534,12 +534,12 @@ impl<const BF16: bool> Job<'_, BF16> {
 /// Multiplies rows with one strip; `tile` has everything but the place of its rows.
 ///
 /// # Safety
-/// As [`Job::run`]; `tile.a` must be where the strip's block begins in the left operand's first row, and `tile.c` the first
+/// As [`ProductJob::run`]; `tile.a` must be where the strip's block begins in the left operand's first row, and `tile.c` the first
 /// row's first element.
 #[inline]
 unsafe fn column<E: Engine, const BF16: bool>(
     words: &Words<'_, BF16>,
-    mut tile: Tile,
+    mut tile: StripTile,
     rows: Range<usize>,
     tiles: usize,
     ahead: &mut Ahead,

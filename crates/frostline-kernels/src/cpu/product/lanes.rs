@@ -11,7 +11,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
-use super::blocked::{Engine, Layout, MR, ROWS_AHEAD, Tile, with_rows};
+use super::blocked::{Engine, LeftLayout, MR, ROWS_AHEAD, StripTile, with_rows};
 use crate::cpu::fma::fma;
 use crate::cpu::prefetch::prefetch;
 use crate::cpu::square::{SIDE, turn};
@@ -34,8 +34,8 @@ macro_rules! engine {
             const TILE_ROWS: usize = MR;
             const ROWS: usize = ROWS;
             const WORDS_PER_PAIR: usize = 2;
-            const PLAIN: Layout = Layout::Rows;
-            const TRANSPOSED: Layout = Layout::Abreast(MR);
+            const PLAIN: LeftLayout = LeftLayout::Rows;
+            const TRANSPOSED: LeftLayout = LeftLayout::Abreast(MR);
             const AT_ONCE: usize = 2;
             const PREFETCH_EVERY: Option<usize> = $every;
 
@@ -72,7 +72,7 @@ macro_rules! engine {
             }
 
             $(#[target_feature(enable = $features)])?
-            unsafe fn tile<const BF16: bool>(tile: &Tile) {
+            unsafe fn tile<const BF16: bool>(tile: &StripTile) {
                 // SAFETY: the caller guarantees the pointers.
                 with_rows!(tile, $R => unsafe {
                     let sums = match BF16 && tile.flush {
@@ -301,7 +301,7 @@ unsafe fn rows_of_transpose<const BF16: bool>(
 /// # Safety
 /// As [`Engine::tile`].
 #[inline(always)]
-unsafe fn sums<const R: usize, const FLUSH: bool, const FMA: bool>(tile: &Tile) -> [[f32; LANES]; R] {
+unsafe fn sums<const R: usize, const FLUSH: bool, const FMA: bool>(tile: &StripTile) -> [[f32; LANES]; R] {
     let mut sums = [[0f32; LANES]; R];
     let (mut a, mut b) = (tile.a, tile.b);
     for _ in 0..tile.length {
@@ -328,7 +328,7 @@ unsafe fn sums<const R: usize, const FLUSH: bool, const FMA: bool>(tile: &Tile) 
 /// # Safety
 /// As [`Engine::tile`].
 #[inline(always)]
-unsafe fn write<const R: usize>(tile: &Tile, sums: &[[f32; LANES]; R]) {
+unsafe fn write<const R: usize>(tile: &StripTile, sums: &[[f32; LANES]; R]) {
     for (r, sums) in sums.iter().enumerate() {
         // SAFETY: the caller guarantees the pointers.
         unsafe {

@@ -26,7 +26,7 @@ use crate::dispatch::{Isa, isa};
 
 /// The left operand, \[m, k\].
 #[derive(Clone, Copy)]
-pub enum Left<'a> {
+pub enum LeftOperand<'a> {
     /// Row-major \[m, k\].
     Plain(&'a [f32]),
     /// Row-major \[k, m\], used as its transpose.
@@ -35,7 +35,7 @@ pub enum Left<'a> {
 
 /// The right operand, \[k, n\].
 #[derive(Clone, Copy)]
-pub enum Right<'a> {
+pub enum RightOperand<'a> {
     /// Row-major \[k, n\].
     Plain(&'a [f32]),
     /// Row-major \[n, k\], used as its transpose.
@@ -43,15 +43,15 @@ pub enum Right<'a> {
 }
 
 /// One output \[m, n\]: the sum of products of a left operand, by its number, and a right one.
-pub struct Sum<'a> {
-    terms: &'a [(usize, Right<'a>)],
-    start: Start<'a>,
+pub struct ProductSum<'a> {
+    terms: &'a [(usize, RightOperand<'a>)],
+    start: ProductStart<'a>,
     out: &'a mut [MaybeUninit<f32>],
 }
 
 /// What the products are added to.
 #[derive(Clone, Copy)]
-enum Start<'a> {
+enum ProductStart<'a> {
     /// Zeros.
     Zero,
     /// \[n\] in every row.
@@ -60,11 +60,13 @@ enum Start<'a> {
     Out,
 }
 
-impl Sum<'_> {
+impl ProductSum<'_> {
     /// Whether the sizes are those of the operands.
     fn fits(&self, [m, n, k]: [usize; 3], lefts: usize) -> bool {
-        let term = |&(left, Right::Plain(b) | Right::Transposed(b)): &_| left < lefts && b.len() == k * n;
-        let bias = !matches!(self.start, Start::Bias(bias) if bias.len() != n);
+        let term = |&(left, RightOperand::Plain(b) | RightOperand::Transposed(b)): &_| {
+            left < lefts && b.len() == k * n
+        };
+        let bias = !matches!(self.start, ProductStart::Bias(bias) if bias.len() != n);
         bias && self.out.len() == m * n && !self.terms.is_empty() && self.terms.iter().all(term)
     }
 }
@@ -82,16 +84,16 @@ pub fn outputs(count: usize, [m, n]: [usize; 2]) -> Vec<Vec<f32>> {
 pub fn products(
     precision: Precision,
     [m, n, k]: [usize; 3],
-    left: Left<'_>,
-    rights: &[(Right<'_>, Option<&[f32]>)],
+    left: LeftOperand<'_>,
+    rights: &[(RightOperand<'_>, Option<&[f32]>)],
     mut outs: Vec<Vec<f32>>,
 ) -> Vec<Vec<f32>> {
     assert_eq!(outs.len(), rights.len(), "an output for each product");
     let terms: Vec<_> = rights.iter().map(|(right, _)| [(0, *right)]).collect();
     let mut sums = Vec::with_capacity(rights.len());
     for ((out, terms), (_, bias)) in outs.iter_mut().zip(&terms).zip(rights) {
-        let start = bias.map_or(Start::Zero, Start::Bias);
-        sums.push(Sum { terms, start, out: &mut out.spare_capacity_mut()[..m * n] });
+        let start = bias.map_or(ProductStart::Zero, ProductStart::Bias);
+        sums.push(ProductSum { terms, start, out: &mut out.spare_capacity_mut()[..m * n] });
     }
     compute(precision, [m, n, k], &[left], &mut sums);
     // SAFETY: `compute` writes all m * n elements.
@@ -106,12 +108,17 @@ pub fn products(
 pub fn sum<const T: usize>(
     precision: Precision,
     [m, n, k]: [usize; 3],
-    terms: [(Left<'_>, Right<'_>); T],
+    terms: [(LeftOperand<'_>, RightOperand<'_>); T],
 ) -> Vec<f32> {
     let mut out = Vec::with_capacity(m * n);
     let (lefts, terms) = numbered(terms);
     let room = &mut out.spare_capacity_mut()[..m * n];
-    compute(precision, [m, n, k], &lefts, &mut [Sum { terms: &terms, start: Start::Zero, out: room }]);
+    compute(
+        precision,
+        [m, n, k],
+        &lefts,
+        &mut [ProductSum { terms: &terms, start: ProductStart::Zero, out: room }],
+    );
     // SAFETY: `compute` writes all m * n elements.
     unsafe { out.set_len(m * n) };
     out
@@ -124,25 +131,30 @@ pub fn sum<const T: usize>(
 pub fn add<const T: usize>(
     precision: Precision,
     [m, n, k]: [usize; 3],
-    terms: [(Left<'_>, Right<'_>); T],
+    terms: [(LeftOperand<'_>, RightOperand<'_>); T],
     out: &mut [f32],
 ) {
     let (lefts, terms) = numbered(terms);
     // SAFETY: `compute` writes numbers.
     let out = unsafe { as_room(out) };
-    compute(precision, [m, n, k], &lefts, &mut [Sum { terms: &terms, start: Start::Out, out }]);
+    compute(precision, [m, n, k], &lefts, &mut [ProductSum { terms: &terms, start: ProductStart::Out, out }]);
 }
 
 /// The left operands, and the terms with their numbers.
 fn numbered<'a, const T: usize>(
-    terms: [(Left<'a>, Right<'a>); T],
-) -> ([Left<'a>; T], [(usize, Right<'a>); T]) {
+    terms: [(LeftOperand<'a>, RightOperand<'a>); T],
+) -> ([LeftOperand<'a>; T], [(usize, RightOperand<'a>); T]) {
     (terms.map(|(left, _)| left), std::array::from_fn(|at| (at, terms[at].1)))
 }
 
 /// Writes all elements of the sums.
-fn compute(precision: Precision, [m, n, k]: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'_>]) {
-    for Left::Plain(a) | Left::Transposed(a) in lefts {
+fn compute(
+    precision: Precision,
+    [m, n, k]: [usize; 3],
+    lefts: &[LeftOperand<'_>],
+    sums: &mut [ProductSum<'_>],
+) {
+    for LeftOperand::Plain(a) | LeftOperand::Transposed(a) in lefts {
         assert_eq!(a.len(), m * k, "the left operand of a product [{m}, {k}] x [{k}, {n}]");
     }
     for sum in &*sums {
@@ -159,11 +171,11 @@ fn compute(precision: Precision, [m, n, k]: [usize; 3], lefts: &[Left<'_>], sums
 }
 
 /// Writes what a sum starts with.
-fn without_products(sum: &mut Sum<'_>, n: usize) {
+fn without_products(sum: &mut ProductSum<'_>, n: usize) {
     match sum.start {
-        Start::Out => {}
-        Start::Zero => sum.out.fill(MaybeUninit::new(0.0)),
-        Start::Bias(bias) => {
+        ProductStart::Out => {}
+        ProductStart::Zero => sum.out.fill(MaybeUninit::new(0.0)),
+        ProductStart::Bias(bias) => {
             for row in sum.out.chunks_exact_mut(n.max(1)) {
                 row.write_copy_of_slice(bias);
             }
@@ -172,7 +184,7 @@ fn without_products(sum: &mut Sum<'_>, n: usize) {
 }
 
 /// The sums with this processor's engine.
-fn on<const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'_>]) {
+fn on<const BF16: bool>(sizes: [usize; 3], lefts: &[LeftOperand<'_>], sums: &mut [ProductSum<'_>]) {
     // SAFETY: `isa` returns a set only if the processor has all its features, and `with_matrix_unit` asks whether there is one.
     unsafe {
         match isa() {
@@ -183,7 +195,7 @@ fn on<const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'
                 blocked::products::<avx512::Avx512Widened, BF16>(sizes, lefts, sums);
             }
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => blocked::products::<avx512::Avx512, BF16>(sizes, lefts, sums),
+            Isa::Avx512 => blocked::products::<avx512::Avx512Engine, BF16>(sizes, lefts, sums),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => blocked::products::<lanes::Avx2, BF16>(sizes, lefts, sums),
             #[cfg(target_arch = "aarch64")]

@@ -6,13 +6,17 @@ use frostline_random::Stream;
 
 use super::blocked::{self, Engine};
 use super::lanes::Portable;
-use super::{Left, Right, Start, Sum};
+use super::{LeftOperand, ProductStart, ProductSum, RightOperand};
 
-type Product = fn([usize; 3], &[Left<'_>], &mut [Sum<'_>]);
+type Product = fn([usize; 3], &[LeftOperand<'_>], &mut [ProductSum<'_>]);
 /// An element of a row, a column and what it starts with.
 type Element = fn(&[f32], &[f32], f32) -> f32;
 
-fn with<E: Engine, const BF16: bool>(sizes: [usize; 3], lefts: &[Left<'_>], sums: &mut [Sum<'_>]) {
+fn with<E: Engine, const BF16: bool>(
+    sizes: [usize; 3],
+    lefts: &[LeftOperand<'_>],
+    sums: &mut [ProductSum<'_>],
+) {
     // SAFETY: `engines` lists those whose instruction set this processor has.
     unsafe { blocked::products::<E, BF16>(sizes, lefts, sums) }
 }
@@ -28,7 +32,7 @@ fn engines<const BF16: bool>() -> Vec<(&'static str, Product)> {
             all.push(("avx2", with::<super::lanes::Avx2, BF16>));
         }
         if is_x86_feature_detected!("avx512f") && (!BF16 || super::avx512::has_bf16()) {
-            all.push(("avx512", with::<super::avx512::Avx512, BF16>));
+            all.push(("avx512", with::<super::avx512::Avx512Engine, BF16>));
         }
         if super::isa() == super::Isa::Avx512 {
             all.push(("avx512 in f32", with::<super::avx512::Avx512Widened, BF16>));
@@ -40,13 +44,13 @@ fn engines<const BF16: bool>() -> Vec<(&'static str, Product)> {
 fn run(
     engine: Product,
     sizes: [usize; 3],
-    left: Left<'_>,
-    right: Right<'_>,
+    left: LeftOperand<'_>,
+    right: RightOperand<'_>,
     bias: Option<&[f32]>,
 ) -> Vec<u32> {
     let mut out = vec![MaybeUninit::new(f32::NAN); sizes[0] * sizes[1]];
-    let start = bias.map_or(Start::Zero, Start::Bias);
-    engine(sizes, &[left], &mut [Sum { terms: &[(0, right)], start, out: &mut out }]);
+    let start = bias.map_or(ProductStart::Zero, ProductStart::Bias);
+    engine(sizes, &[left], &mut [ProductSum { terms: &[(0, right)], start, out: &mut out }]);
     bits(&out)
 }
 
@@ -128,8 +132,8 @@ fn check_engines(engines: &[(&str, Product)], element: Element, [m, n, k]: [usiz
     let (a, b) = (values("a", m * k, tiny), values("b", k * n, tiny));
     let bias = values("bias", n, false);
     let (a_turned, b_turned) = (transposed(&a, m, k), transposed(&b, k, n));
-    let lefts = [("plain", Left::Plain(&a)), ("transposed", Left::Transposed(&a_turned))];
-    let rights = [("plain", Right::Plain(&b)), ("transposed", Right::Transposed(&b_turned))];
+    let lefts = [("plain", LeftOperand::Plain(&a)), ("transposed", LeftOperand::Transposed(&a_turned))];
+    let rights = [("plain", RightOperand::Plain(&b)), ("transposed", RightOperand::Transposed(&b_turned))];
     let expected: Vec<u32> = (0..m * n)
         .map(|at| {
             let (i, j) = (at / n, at % n);
@@ -195,15 +199,17 @@ fn check_sums(engines: &[(&str, Product)], element: Element, [m, n, k]: [usize; 
         elements().map(|(_, place)| term(1, bias[place.1], place).to_bits()).collect(),
     ];
     let a_turned = transposed(&a[0], m, k);
-    let lefts = [Left::Transposed(&a_turned), Left::Plain(&a[1]), Left::Plain(&a[2])];
-    let (two, one) =
-        ([(0, Right::Plain(&b[0])), (2, Right::Transposed(&turned[2]))], [(1, Right::Plain(&b[1]))]);
+    let lefts = [LeftOperand::Transposed(&a_turned), LeftOperand::Plain(&a[1]), LeftOperand::Plain(&a[2])];
+    let (two, one) = (
+        [(0, RightOperand::Plain(&b[0])), (2, RightOperand::Transposed(&turned[2]))],
+        [(1, RightOperand::Plain(&b[1]))],
+    );
     for (name, engine) in engines {
         let mut first: Vec<_> = held.iter().copied().map(MaybeUninit::new).collect();
         let mut second = vec![MaybeUninit::new(f32::NAN); m * n];
         let mut sums = [
-            Sum { terms: &two, start: Start::Out, out: &mut first },
-            Sum { terms: &one, start: Start::Bias(&bias), out: &mut second },
+            ProductSum { terms: &two, start: ProductStart::Out, out: &mut first },
+            ProductSum { terms: &one, start: ProductStart::Bias(&bias), out: &mut second },
         ];
         engine([m, n, k], &lefts, &mut sums);
         assert!([bits(&first), bits(&second)] == expected, "{name}: [{m}, {n}, {k}]");
@@ -223,7 +229,13 @@ fn a_product_without_a_bias_is_one_with_zeros() {
     let (a, b) = (values("a", 20 * 70, false), values("b", 70 * 33, false));
     for (name, engine) in engines::<false>() {
         let [without, with] = [None, Some([0.0; 33])].map(|bias| {
-            run(engine, [20, 33, 70], Left::Plain(&a), Right::Plain(&b), bias.as_ref().map(|bias| &bias[..]))
+            run(
+                engine,
+                [20, 33, 70],
+                LeftOperand::Plain(&a),
+                RightOperand::Plain(&b),
+                bias.as_ref().map(|bias| &bias[..]),
+            )
         });
         assert!(without == with, "{name}");
     }

@@ -47,7 +47,7 @@ fn on_device<R: CubeRuntime>(client: &ComputeClient<R>, asked: Precision) -> Pre
 
 /// What the backward pass needs from the forward pass.
 #[derive(Clone, Debug)]
-pub(super) struct Saved<R: CubeRuntime> {
+pub(super) struct SavedProductTensors<R: CubeRuntime> {
     /// If the weight needs a gradient.
     x: Option<CubeTensor<R>>,
     /// If x needs one.
@@ -60,7 +60,7 @@ pub(super) fn forward<R: CubeRuntime>(
     [x, weight, bias]: [CubeTensor<R>; 3],
     precision: Precision,
     needed: [bool; 2],
-) -> (CubeTensor<R>, Saved<R>) {
+) -> (CubeTensor<R>, SavedProductTensors<R>) {
     layer([x, weight], Some(&bias), precision, needed)
 }
 
@@ -69,7 +69,7 @@ pub(super) fn without_bias<R: CubeRuntime>(
     operands: [CubeTensor<R>; 2],
     precision: Precision,
     needed: [bool; 2],
-) -> (CubeTensor<R>, Saved<R>) {
+) -> (CubeTensor<R>, SavedProductTensors<R>) {
     layer(operands, None, precision, needed)
 }
 
@@ -78,21 +78,21 @@ fn layer<R: CubeRuntime>(
     bias: Option<&CubeTensor<R>>,
     precision: Precision,
     [of_x, of_weight]: [bool; 2],
-) -> (CubeTensor<R>, Saved<R>) {
+) -> (CubeTensor<R>, SavedProductTensors<R>) {
     let precision = on_device(&x.client, precision);
     let [left, right] = [&x, &weight].map(|operand| Operand::new(operand.clone()));
     let (out, _) = multiply(&left, &right, Added { bias, ..Added::default() }, precision, false);
-    (out, Saved { x: of_weight.then_some(x), weight: of_x.then_some(weight), precision })
+    (out, SavedProductTensors { x: of_weight.then_some(x), weight: of_x.then_some(weight), precision })
 }
 
 /// The gradients of x, the weight and the bias. That of x is added to what it has `before`.
 pub(super) fn backward<R: CubeRuntime>(
-    saved: Saved<R>,
+    saved: SavedProductTensors<R>,
     gradient: CubeTensor<R>,
     before: Option<CubeTensor<R>>,
     [_, _, bias]: [bool; 3],
 ) -> [Option<CubeTensor<R>>; 3] {
-    let Saved { x, weight, precision } = saved;
+    let SavedProductTensors { x, weight, precision } = saved;
     let scale = if precision == Precision::F16 { LOSS_SCALE } else { 1.0 };
     let outer = Operand::new(gradient.clone()).scaled(scale);
     let of_x = weight.map(|weight| {

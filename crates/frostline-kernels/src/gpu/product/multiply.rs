@@ -10,14 +10,14 @@ use cubecl::prelude::*;
 use super::super::{fresh, per_element, sides};
 use super::arguments::{Adds, FactorsLaunch, Rounding};
 use super::tensor::Planes;
-use super::units::Units;
+use super::units::CubeUnits;
 use super::{plain, tensor, units};
 use crate::Precision;
 
 /// Tiles without tensor cores, largest first.
-const UNITS: [Units; 2] = [
-    Units { tile: [64, 64], depth: 16, each: [8, 4], split_k: 1 },
-    Units { tile: [32, 32], depth: 32, each: [4, 4], split_k: 4 },
+const UNITS: [CubeUnits; 2] = [
+    CubeUnits { tile: [64, 64], depth: 16, each: [8, 4], split_k: 1 },
+    CubeUnits { tile: [32, 32], depth: 32, each: [4, 4], split_k: 4 },
 ];
 
 /// Tiles on tensor cores, largest first.
@@ -107,7 +107,7 @@ impl<R: CubeRuntime> Default for Added<'_, R> {
 /// A kernel and how it divides its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kernel {
-    Units(Units),
+    Units(CubeUnits),
     Planes(Planes),
     Plain,
 }

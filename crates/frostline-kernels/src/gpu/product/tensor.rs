@@ -7,7 +7,7 @@
 use cubecl::prelude::*;
 
 use super::arguments::{Adds, Factors, Rounding, prepared};
-use super::tiles::{Corner, Four, Side, add_columns, fetch, write_sums};
+use super::tiles::{Corner, Four, OperandTiles, add_columns, fetch, write_sums};
 
 /// Units of a plane.
 const PLANE: usize = 32;
@@ -45,8 +45,8 @@ impl Planes {
         self.grid[0] * self.grid[1] * PLANE
     }
 
-    pub(super) const fn side(self, operand: usize, k_contiguous: bool) -> Side {
-        Side { across: self.tile()[operand], depth: self.depth, units: self.count(), k_contiguous }
+    pub(super) const fn side(self, operand: usize, k_contiguous: bool) -> OperandTiles {
+        OperandTiles { across: self.tile()[operand], depth: self.depth, units: self.count(), k_contiguous }
     }
 
     /// Vectors of shared memory for sums: a fragment for each plane, or one for each unit.
@@ -62,17 +62,17 @@ impl Planes {
 }
 
 /// Vectors from one line of a tile to the next.
-const fn line(side: Side) -> usize {
+const fn line(side: OperandTiles) -> usize {
     side.length() + GAP / 4
 }
 
 /// Vectors of a tile.
-const fn size(side: Side) -> usize {
+const fn size(side: OperandTiles) -> usize {
     (if side.k_contiguous { side.across } else { side.depth }) * line(side)
 }
 
 /// Where a fragment begins in a tile.
-const fn step(side: Side, [across, depth]: [usize; 2]) -> usize {
+const fn step(side: OperandTiles, [across, depth]: [usize; 2]) -> usize {
     if side.k_contiguous { across * line(side) + depth / 4 } else { depth * line(side) + across / 4 }
 }
 
@@ -82,7 +82,7 @@ fn put<E: Float>(
     tile: &mut SharedMemory<Four<E>>,
     base: usize,
     factor: f32,
-    #[comptime] side: Side,
+    #[comptime] side: OperandTiles,
     #[comptime] rounding: Rounding,
 ) {
     #[unroll]

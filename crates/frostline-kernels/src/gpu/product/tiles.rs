@@ -7,7 +7,7 @@ pub(super) type Four<E> = Vector<E, Const<4>>;
 
 /// One operand's tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Side {
+pub(super) struct OperandTiles {
     /// Rows or columns of the product that a tile has a part in.
     pub across: usize,
     /// Terms of their sums.
@@ -18,7 +18,7 @@ pub(super) struct Side {
     pub k_contiguous: bool,
 }
 
-impl Side {
+impl OperandTiles {
     /// Vectors in a line of the tile, as the matrix lies in memory.
     pub(super) const fn length(self) -> usize {
         (if self.k_contiguous { self.depth } else { self.across }) / 4
@@ -64,7 +64,7 @@ pub(super) fn fetch(
     x: &Array<Four<f32>>,
     got: &mut Array<Four<f32>>,
     corner: Corner,
-    #[comptime] side: Side,
+    #[comptime] side: OperandTiles,
 ) {
     let length = comptime!(side.length());
     #[unroll]
@@ -82,7 +82,7 @@ pub(super) fn fetch(
 /// Adds up the columns of what a unit fetched of a tile whose lines are rows: always of the same four, since a cube's units are
 /// a multiple of a line.
 #[cube]
-pub(super) fn add_columns(sums: &mut Four<f32>, got: &Array<Four<f32>>, #[comptime] side: Side) {
+pub(super) fn add_columns(sums: &mut Four<f32>, got: &Array<Four<f32>>, #[comptime] side: OperandTiles) {
     #[unroll]
     for turn in 0..comptime!(side.share()) {
         *sums += got[turn];
@@ -96,7 +96,7 @@ pub(super) fn write_sums(
     sums: &mut Array<Four<f32>>,
     first: usize,
     columns: usize,
-    #[comptime] side: Side,
+    #[comptime] side: OperandTiles,
 ) {
     let unit = UNIT_POS as usize;
     let length = comptime!(side.length());

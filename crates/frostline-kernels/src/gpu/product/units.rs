@@ -7,11 +7,11 @@
 use cubecl::prelude::*;
 
 use super::arguments::{Adds, Factors, Rounding, prepared};
-use super::tiles::{Corner, Four, Side, add_columns, fetch, read, write_sums};
+use super::tiles::{Corner, Four, OperandTiles, add_columns, fetch, read, write_sums};
 
 /// How a cube divides its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Units {
+pub(super) struct CubeUnits {
     /// Rows and columns of a tile.
     pub tile: [usize; 2],
     /// Terms of a step.
@@ -22,7 +22,7 @@ pub(super) struct Units {
     pub split_k: usize,
 }
 
-impl Units {
+impl CubeUnits {
     /// Units along the rows and the columns.
     const fn grid(self) -> [usize; 2] {
         [self.tile[0] / self.each[0], self.tile[1] / self.each[1]]
@@ -51,24 +51,29 @@ impl Units {
         if most > self.count() { most } else { self.count() }
     }
 
-    pub(super) const fn side(self, operand: usize, k_contiguous: bool) -> Side {
-        Side { across: self.tile[operand], depth: self.depth, units: self.count(), k_contiguous }
+    pub(super) const fn side(self, operand: usize, k_contiguous: bool) -> OperandTiles {
+        OperandTiles { across: self.tile[operand], depth: self.depth, units: self.count(), k_contiguous }
     }
 }
 
 /// Vectors that a unit fetches at most: of a matrix with its terms side by side, blocks of four lines.
-const fn share(side: Side) -> usize {
+const fn share(side: OperandTiles) -> usize {
     if side.k_contiguous { blocks(side).div_ceil(side.units) * 4 } else { side.share() }
 }
 
 /// Blocks of four by four numbers in a tile.
-const fn blocks(side: Side) -> usize {
+const fn blocks(side: OperandTiles) -> usize {
     side.across * side.depth / 16
 }
 
 /// Fetches a unit's share of a tile.
 #[cube]
-fn fetch_share(x: &Array<Four<f32>>, got: &mut Array<Four<f32>>, corner: Corner, #[comptime] side: Side) {
+fn fetch_share(
+    x: &Array<Four<f32>>,
+    got: &mut Array<Four<f32>>,
+    corner: Corner,
+    #[comptime] side: OperandTiles,
+) {
     if comptime!(side.k_contiguous) {
         #[unroll]
         for turn in 0..comptime!(blocks(side).div_ceil(side.units)) {
@@ -95,7 +100,7 @@ fn put(
     tiles: &mut SharedMemory<Four<f32>>,
     base: usize,
     factor: f32,
-    #[comptime] side: Side,
+    #[comptime] side: OperandTiles,
     #[comptime] rounding: Rounding,
 ) {
     let line = comptime!(side.across / 4 + 1);
@@ -140,7 +145,7 @@ pub(super) fn kernel(
     n: usize,
     k: usize,
     factors: Factors,
-    #[comptime] units: Units,
+    #[comptime] units: CubeUnits,
     #[comptime] k_contiguous: [bool; 2],
     #[comptime] rounding: Rounding,
     #[comptime] adds: Adds,
