@@ -1,7 +1,7 @@
 //! A dataset: the files of its splits and their format. Files are found by name and not parsed.
 
 use crate::format::{Format, SPLITS};
-use crate::places::{AssetKind, Place};
+use crate::places::{AssetKind, FoundFolder};
 use crate::{AssetError, Origin, Places, Source, Sources, read};
 
 /// The files of a dataset that was found.
@@ -70,7 +70,7 @@ impl Places {
 }
 
 /// Returns the format of the splits, which must be unique.
-fn split_format(place: &Place, files: &[String]) -> Result<Format, AssetError> {
+fn split_format(place: &FoundFolder, files: &[String]) -> Result<Format, AssetError> {
     let mut found =
         Format::ALL.into_iter().filter_map(|format| Some((format, format.first_matching_file(files)?)));
     let Some((format, file)) = found.next() else {
@@ -86,7 +86,7 @@ fn split_format(place: &Place, files: &[String]) -> Result<Format, AssetError> {
 
 /// Returns the file of a split; `None` if an optional split is missing.
 fn pick_file<'f>(
-    place: &Place,
+    place: &FoundFolder,
     files: &'f [String],
     format: Format,
     split: &'static str,

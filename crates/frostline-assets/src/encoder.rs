@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::places::{AssetKind, Place};
+use crate::places::{AssetKind, FoundFolder};
 use crate::{AssetError, Origin, Places, Sources, read};
 
 /// The files of an encoder that was found.
@@ -48,7 +48,7 @@ impl Places {
 
 /// A folder and the names of its files.
 struct EncoderFolder {
-    place: Place,
+    place: FoundFolder,
     files: Vec<String>,
 }
 

@@ -97,10 +97,10 @@ impl Places {
     }
 
     /// Returns the folder for `name` and its origin.
-    pub(crate) fn find_place(&self, kind: AssetKind, name: &str) -> Result<Place, AssetError> {
+    pub(crate) fn find_place(&self, kind: AssetKind, name: &str) -> Result<FoundFolder, AssetError> {
         if name.starts_with(embedded::PREFIX) {
             return if kind.embedded_list().contains(&name) {
-                Ok(Place::Embedded(name.into()))
+                Ok(FoundFolder::Embedded(name.into()))
             } else {
                 Err(kind.missing_asset(
                     name,
@@ -133,7 +133,7 @@ impl Places {
         let is_name = !name.trim_matches(['.', '/']).is_empty() || Path::new(name).is_absolute();
         for (folder, origin) in candidates {
             if let Some(folder) = folder.filter(|folder| is_name && folder.is_dir()) {
-                return Ok(Place::Folder { folder, origin, cache: self.cache.clone() });
+                return Ok(FoundFolder::Folder { folder, origin, cache: self.cache.clone() });
             }
         }
         let mut looked = Vec::new();
@@ -160,7 +160,7 @@ impl Places {
 }
 
 /// If a name was found.
-pub(crate) enum Place {
+pub(crate) enum FoundFolder {
     /// A folder on disk.
     Folder {
         folder: PathBuf,
@@ -172,7 +172,7 @@ pub(crate) enum Place {
     Embedded(String),
 }
 
-impl Place {
+impl FoundFolder {
     /// Returns the place, for messages and records.
     pub(crate) fn show(&self) -> String {
         match self {

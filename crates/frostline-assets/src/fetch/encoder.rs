@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::entry::RemoteEntry;
 use super::error::FetchError;
-use super::hub_client::{About, HubClient};
+use super::hub_client::{HubClient, RequestSubject};
 use super::hub_store::{self, HubStore};
 use super::listing::{self, ListedFile};
 use super::options::{FetchOptions, Fetched, Progress};
@@ -61,7 +61,7 @@ pub fn encoder(
         let folder = cache.model_folder(id);
         return Err(FetchError::Offline { name: name.into(), folder });
     }
-    let about = About { id, revision: revision.unwrap_or(MAIN) };
+    let about = RequestSubject { id, revision: revision.unwrap_or(MAIN) };
     let client = HubClient::new(&options.hosts, options.token.clone())?;
     download(&client, about, &cache, options, progress)
 }
@@ -128,7 +128,7 @@ fn needed_files(folder: &Path, need_weights: bool) -> Option<Vec<String>> {
 /// Downloads what the cache lacks of a revision.
 fn download(
     client: &HubClient,
-    about: About<'_>,
+    about: RequestSubject<'_>,
     cache: &HubCache,
     options: &FetchOptions,
     progress: &mut dyn FnMut(Progress<'_>),
@@ -166,7 +166,7 @@ fn download(
 /// Reads an encoder's config and lets the caller refuse it, before anything is written.
 fn check_config(
     client: &HubClient,
-    about: About<'_>,
+    about: RequestSubject<'_>,
     listed: &[ListedFile],
     at: &str,
     options: &FetchOptions,

@@ -32,7 +32,7 @@ pub(crate) struct HubClient {
 
 /// What a request is about, for errors.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About<'a> {
+pub(crate) struct RequestSubject<'a> {
     pub(crate) id: &'a str,
     pub(crate) revision: &'a str,
 }
@@ -68,7 +68,7 @@ impl HubClient {
     pub(crate) fn get_json(
         &self,
         url: &str,
-        about: About<'_>,
+        about: RequestSubject<'_>,
     ) -> Result<(Value, Option<String>), FetchError> {
         let response = self.get(url, 0, about)?;
         let next = next_page(&response).filter(|next| endpoint::same_origin(next, &self.base));
@@ -83,7 +83,7 @@ impl HubClient {
         &self,
         url: &str,
         from: u64,
-        about: About<'_>,
+        about: RequestSubject<'_>,
     ) -> Result<Response<ureq::Body>, FetchError> {
         let response = self.send(&Method::GET, url, None, &range_header(from))?;
         self.check_status(url, response, about)
@@ -212,7 +212,7 @@ impl HubClient {
         &self,
         url: &str,
         response: Response<ureq::Body>,
-        about: About<'_>,
+        about: RequestSubject<'_>,
     ) -> Result<Response<ureq::Body>, FetchError> {
         let status = response.status().as_u16();
         if matches!(status, 200..=206) {
@@ -229,9 +229,9 @@ impl HubClient {
         status: u16,
         code: Option<&str>,
         message: Option<&str>,
-        about: About<'_>,
+        about: RequestSubject<'_>,
     ) -> FetchError {
-        let About { id, revision } = about;
+        let RequestSubject { id, revision } = about;
         let page = format!("{}/{id}", self.base);
         let place = self.token.as_ref().map(|token| token.place().to_string());
         match (status, code) {

@@ -11,7 +11,7 @@ use super::endpoint::escape;
 use super::entry::{Digest, GIT_DIGITS, RemoteEntry, SHA256_DIGITS, hex_digits};
 use super::error::FetchError;
 use super::http;
-use super::hub_client::{About, HubClient};
+use super::hub_client::{HubClient, RequestSubject};
 use super::options::Hosts;
 use crate::licence;
 
@@ -47,7 +47,7 @@ pub(super) fn list_treebank(
 /// Returns the commit of an encoder's revision, and the files in its folder.
 pub(super) fn list_encoder(
     client: &HubClient,
-    about: About<'_>,
+    about: RequestSubject<'_>,
 ) -> Result<(String, Vec<ListedFile>), FetchError> {
     let api = format!("{}/api/models/{}", client.base(), about.id);
     let url = format!("{api}/revision/{}", escape(about.revision));
@@ -73,7 +73,7 @@ pub(super) fn list_encoder(
 /// If one is missing without which the encoder cannot be used.
 pub(super) fn choose_encoder_files(
     listed: Vec<ListedFile>,
-    about: About<'_>,
+    about: RequestSubject<'_>,
     need_weights: bool,
 ) -> Result<Vec<ListedFile>, FetchError> {
     let names: Vec<String> = listed.iter().map(|file| file.name.clone()).collect();

@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use ureq::http::Response;
 
-use crate::fetch::hub_client::{About, HubClient, JsonBody};
+use crate::fetch::hub_client::{HubClient, JsonBody, RequestSubject};
 use crate::fetch::{FetchError, Hosts, HubToken, Progress};
 use crate::is_hub_id;
 
@@ -247,8 +247,8 @@ fn visibility_of(client: &HubClient, id: &str) -> Result<Option<Visibility>, Pus
     }
 }
 
-fn about(id: &str) -> About<'_> {
-    About { id, revision: BRANCH }
+fn about(id: &str) -> RequestSubject<'_> {
+    RequestSubject { id, revision: BRANCH }
 }
 
 fn json_body(text: &str) -> JsonBody<'_> {
