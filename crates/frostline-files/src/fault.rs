@@ -71,14 +71,14 @@ mod injected {
     static LAST: AtomicU64 = AtomicU64::new(0);
 
     /// The fault and the log requested by the environment.
-    struct Asked {
+    struct RequestedFault {
         role: String,
         log: Option<String>,
         fault: Option<(u64, String)>,
     }
 
-    fn requested_faults() -> &'static Asked {
-        static ASKED: OnceLock<Asked> = OnceLock::new();
+    fn requested_faults() -> &'static RequestedFault {
+        static ASKED: OnceLock<RequestedFault> = OnceLock::new();
         ASKED.get_or_init(|| {
             let role = std::env::args().nth(1).unwrap_or_default();
             let fault = std::env::var("FROSTLINE_FAULT").ok().and_then(|text| {
@@ -87,7 +87,7 @@ mod injected {
                 let number = parts.next()?.parse().ok()?;
                 mine.then_some((number, parts.next()?.to_string()))
             });
-            Asked { role, log: std::env::var("FROSTLINE_FAULT_LOG").ok(), fault }
+            RequestedFault { role, log: std::env::var("FROSTLINE_FAULT_LOG").ok(), fault }
         })
     }
 
@@ -97,7 +97,7 @@ mod injected {
         work: impl FnOnce(Extent) -> io::Result<T>,
     ) -> io::Result<T> {
         let number = LAST.fetch_add(1, Ordering::SeqCst) + 1;
-        let Asked { role, log, fault } = requested_faults();
+        let RequestedFault { role, log, fault } = requested_faults();
         if let Some(log) = log {
             let line = format!("{role} {number} {operation:?} {}\n", path.display());
             let file = OpenOptions::new().create(true).append(true).open(log);
