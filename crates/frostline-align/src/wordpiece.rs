@@ -20,11 +20,11 @@ pub(crate) struct AsciiWordPiece {
     begins_added: [bool; 256],
 }
 
-type Ids = std::collections::HashMap<Box<[u8]>, u32, RandomState>;
+type VocabularyIds = std::collections::HashMap<Box<[u8]>, u32, RandomState>;
 
 /// Tokens in ASCII with their ids.
 struct Tokens {
-    ids: Ids,
+    ids: VocabularyIds,
     /// The length of the longest.
     longest: usize,
 }
@@ -105,7 +105,7 @@ fn is_printable_ascii(byte: &u8) -> bool {
 
 impl Tokens {
     fn new<'a>(tokens: impl Iterator<Item = (&'a str, u32)>) -> Self {
-        let mut ids = Ids::with_hasher(fixed_hasher());
+        let mut ids = VocabularyIds::with_hasher(fixed_hasher());
         ids.extend(
             tokens.filter(|(token, _)| token.is_ascii()).map(|(token, id)| (token.as_bytes().into(), id)),
         );
