@@ -54,14 +54,14 @@ impl Dunnett {
     }
 
     /// Quantiles with this many degrees of freedom, computed once for each table and number.
-    pub(crate) fn quantile_curve(&self, freedom: f64) -> Arc<Curve> {
-        static COMPUTED: Mutex<BTreeMap<(usize, u64), Arc<Curve>>> = Mutex::new(BTreeMap::new());
+    pub(crate) fn quantile_curve(&self, freedom: f64) -> Arc<QuantileCurve> {
+        static COMPUTED: Mutex<BTreeMap<(usize, u64), Arc<QuantileCurve>>> = Mutex::new(BTreeMap::new());
         let freedom = freedom.min(MOST_FREEDOM);
         let key = (self.rows, freedom.to_bits());
         if let Some(known) = COMPUTED.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Arc::clone(known);
         }
-        let curve = Arc::new(Curve::new(self, freedom));
+        let curve = Arc::new(QuantileCurve::new(self, freedom));
         COMPUTED.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&curve));
         curve
     }
@@ -142,11 +142,11 @@ impl Dunnett {
 
 /// Quantiles at fixed probabilities from 1 down to 0.000001. Between two of them, p-values are interpolated in the logarithm.
 #[derive(Debug)]
-pub(crate) struct Curve {
+pub(crate) struct QuantileCurve {
     quantiles: Vec<f64>,
 }
 
-impl Curve {
+impl QuantileCurve {
     /// Probabilities are 0.05 times powers of e to a quarter.
     const STEP: f64 = 0.25;
 

@@ -80,7 +80,7 @@ impl TaggingReport {
         resampling: &Resampling,
     ) -> Result<Self, ScoreError> {
         let evaluation = conll18::evaluate(gold, system)?;
-        let tagged = TaggedWord::new(gold, system)?;
+        let tagged = AlignedTags::new(gold, system)?;
         let confusion = tagged.confusion();
         let (mut by_length, mut by_familiarity) = (ByLength::default(), ByFamiliarity::default());
         for (sentence, outcomes) in gold.iter().zip(&tagged.sentences) {
@@ -118,7 +118,7 @@ impl Comparison {
         b: &[ScoredSentence],
         resampling: &Resampling,
     ) -> Result<Self, ScoreError> {
-        let (a, b) = (TaggedWord::new(gold, a)?, TaggedWord::new(gold, b)?);
+        let (a, b) = (AlignedTags::new(gold, a)?, AlignedTags::new(gold, b)?);
         let words = a.sentences.iter().flatten().zip(b.sentences.iter().flatten());
         Ok(Self {
             mcnemar: McNemar::from_pairs(words.map(|(a, b)| (a.is_correct(), b.is_correct()))),
@@ -157,14 +157,14 @@ fn empty_metrics(gold: &[ScoredSentence]) -> Vec<String> {
 }
 
 /// The tags of both sides as indices, gold sentence by gold sentence.
-struct TaggedWord<'a> {
+struct AlignedTags<'a> {
     tags: Vec<&'a str>,
     sentences: Vec<Vec<WordOutcome>>,
     /// Tags of the system's words that are not aligned.
     spurious: Vec<usize>,
 }
 
-impl<'a> TaggedWord<'a> {
+impl<'a> AlignedTags<'a> {
     fn new(gold: &[ScoredSentence<'a>], system: &[ScoredSentence<'a>]) -> Result<Self, ScoreError> {
         let alignment: Alignment = conll18::align(gold, system)?;
         let upos = |side: &[ScoredSentence<'a>]| -> Vec<&'a str> {

@@ -42,7 +42,7 @@ use serde::Serialize;
 
 use crate::crossed::{CrossedDifference, VarianceParts};
 use crate::distribution::{normal_cdf, normal_quantile};
-use crate::dunnett::{Curve, Dunnett};
+use crate::dunnett::{Dunnett, QuantileCurve};
 use crate::moderation::{self, SeedScatter, seed_freedom};
 use crate::sequential::SeedLevels;
 
@@ -277,7 +277,7 @@ impl<'a> DifferenceRule<'a> {
         [self.joint * of_sentences, of_seeds]
     }
 
-    fn quantile_curves(&self, difference: &CrossedDifference) -> [Arc<Curve>; 2] {
+    fn quantile_curves(&self, difference: &CrossedDifference) -> [Arc<QuantileCurve>; 2] {
         let of_seeds = seed_freedom(difference.seeds(), self.dunnett.rows());
         [difference.freedom as f64, of_seeds].map(|freedom| self.dunnett.quantile_curve(freedom))
     }
@@ -287,7 +287,7 @@ impl<'a> DifferenceRule<'a> {
         let [sentences, seeds] = self.quantile_curves(difference);
         let width =
             |[of_sentences, of_seeds]: [f64; 2]| half_width(variance, [self.joint * of_sentences, of_seeds]);
-        let p = Curve::p_value(&sentences, &seeds, difference.value.abs(), width);
+        let p = QuantileCurve::p_value(&sentences, &seeds, difference.value.abs(), width);
         (p * (ALPHA / self.levels.of_seeds(difference.seeds()))).min(1.0)
     }
 

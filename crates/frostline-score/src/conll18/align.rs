@@ -40,7 +40,7 @@ pub fn align_words(gold: &[CorpusWord], system: &[CorpusWord]) -> Alignment {
     while g < gold.len() && s < system.len() {
         let (ours, theirs) = (&gold[g], &system[s]);
         if ours.multiword || theirs.multiword {
-            let stretch = Stretch::at(gold, system, g, s);
+            let stretch = WordOverlap::at(gold, system, g, s);
             stretch.align(gold, system, &mut alignment);
             (g, s) = (stretch.gold_end, stretch.system_end);
         } else if ours.span == theirs.span {
@@ -56,14 +56,14 @@ pub fn align_words(gold: &[CorpusWord], system: &[CorpusWord]) -> Alignment {
 }
 
 /// The words of both sides that cover one minimal stretch of overlapping multiword tokens.
-struct Stretch {
+struct WordOverlap {
     gold_start: usize,
     gold_end: usize,
     system_start: usize,
     system_end: usize,
 }
 
-impl Stretch {
+impl WordOverlap {
     /// Returns the stretch that begins with the multiword token at `g` or `s`.
     fn at(gold: &[CorpusWord], system: &[CorpusWord], mut g: usize, mut s: usize) -> Self {
         // A plain word that begins before the multiword token extends beyond the stretch. The
