@@ -163,7 +163,7 @@ impl Cost {
         prefix: PrefixMode,
     ) -> Self {
         let constant = prefix.cached_blocks(policy);
-        let step = Step {
+        let step = StepSizes {
             h: shape.hidden as f64,
             e: shape.embedding as f64,
             i: shape.intermediate as f64,
@@ -244,7 +244,7 @@ impl Learning {
 }
 
 /// Data shared by the groups' counts.
-struct Step<'a> {
+struct StepSizes<'a> {
     h: f64,
     e: f64,
     i: f64,
@@ -252,7 +252,7 @@ struct Step<'a> {
     workload: &'a Workload,
 }
 
-impl Step<'_> {
+impl StepSizes<'_> {
     /// Returns the work of word, position and token-type rows, their sum and its norm. The norm may be
     /// trainable without the tables.
     fn embeddings_work(&self, learns: bool, tables_learn: bool) -> Work {
