@@ -95,7 +95,7 @@ struct Standard {
     seed: u64,
     encoder: EncoderConfig,
     heads: Vec<HeadShape>,
-    stages: Vec<Stage>,
+    stages: Vec<StageTensors>,
     /// Weights into which LoRA matrices were merged.
     merged: HashSet<String>,
     /// Trainable tensors that did not change during the run.
@@ -114,7 +114,7 @@ impl Standard {
             let policy = stage.policy.resolve(blocks_of_cell(cell, &encoder), &head_names(settings))?;
             policies.push((policy, stage));
         }
-        let stages = Stage::all(&policies, result)?;
+        let stages = StageTensors::all(&policies, result)?;
         let all: Vec<&ResolvedPolicy> = policies.iter().map(|(policy, _)| policy).collect();
         let added = extras(settings, &all, encoder.depth)?.parameters(&encoder);
         let merged = |(path, _): (String, Vec<usize>)| {
@@ -178,14 +178,14 @@ impl Standard {
 }
 
 /// The trainable parameters of one stage, up to its selected epoch.
-struct Stage {
+struct StageTensors {
     /// The policy in that epoch's last step; `None` if no step was taken.
     policy: Option<ResolvedPolicy>,
     /// How the paths of heads start that no task of the stage trained.
     idle: Vec<String>,
 }
 
-impl Stage {
+impl StageTensors {
     /// Returns the stages of a cell, given the policy and the settings of each.
     fn all(policies: &[(ResolvedPolicy, Settings)], result: &Outcome) -> Result<Vec<Self>> {
         let (recorded, planned) = (result.stages.len(), policies.len());

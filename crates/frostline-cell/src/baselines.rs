@@ -20,7 +20,7 @@ use frostline_score::{Prediction, Tally, WordOutcome};
 use frostline_train::{Dataset, Evaluation, Probe, ProbeConfig, features};
 
 use crate::aligned::AlignedTask;
-use crate::data::{Data, TaskData};
+use crate::data::{CellData, TaskData};
 use crate::document::Labelled;
 use crate::outcome::score;
 
@@ -32,7 +32,7 @@ const MOST_WORDS: usize = 100_000;
 const MOST_LOGITS: usize = 5_000_000;
 
 /// Baselines of every task, by their name.
-pub(crate) type Baselines = BTreeMap<String, BTreeMap<String, Baseline>>;
+pub(crate) type TaskBaselines = BTreeMap<String, BTreeMap<String, Baseline>>;
 
 /// Logistic regressions by the key of their data and encoder; `None` if there is nothing to fit.
 #[derive(Default)]
@@ -45,15 +45,15 @@ pub(crate) struct Probes(HashMap<String, Option<Baseline>>);
 /// If the model cannot be built.
 pub(crate) fn of_cell<B: Kernels>(
     cell: &Cell,
-    data: &Data,
+    data: &CellData,
     pretrained: impl FnOnce() -> Result<Network<B>>,
     probes: &mut Probes,
-) -> Result<Baselines> {
+) -> Result<TaskBaselines> {
     let settings = &cell.settings;
     if settings.eval.baselines == Switch::Off {
-        return Ok(Baselines::new());
+        return Ok(TaskBaselines::new());
     }
-    let mut all = Baselines::new();
+    let mut all = TaskBaselines::new();
     for task in &data.tasks {
         let words = task.most_frequent.clone().map(|baseline| (MOST_FREQUENT.to_string(), baseline));
         all.insert(task.name.to_string(), words.into_iter().collect());
@@ -182,13 +182,13 @@ mod tests {
 
     use super::*;
     use crate::aligned::AlignedSplit;
-    use crate::corpus::{File, Portion};
-    use crate::data::Scored;
-    use crate::document::{Document, Format};
+    use crate::corpus::{ParsedFile, Portion};
+    use crate::data::EvaluationSplit;
+    use crate::document::{Document, DocumentFormat};
 
     /// Returns a file of sentences, written as `form/TAG form/TAG` or, if they are labelled, `text TAB label`.
     fn portion(labels: &str, sentences: &[&str]) -> Portion {
-        let format = Format::of(labels);
+        let format = DocumentFormat::of(labels);
         let mut text = String::new();
         for sentence in sentences {
             let rows = sentence.split(' ').zip(1..).map(|(word, number)| {
@@ -197,14 +197,14 @@ mod tests {
                 format!("{number}\t{form}\t_\t{tag}\t_\t_\t{head}\t_\t_\n")
             });
             match format {
-                Format::Sentences => text += sentence,
+                DocumentFormat::Sentences => text += sentence,
                 _ => text.extend(rows),
             }
             text.push('\n');
         }
         let document = Arc::new(Document::parse(text.into(), "file", format).unwrap());
         let sentences = (0..sentences.len() as u32).collect();
-        Portion { file: File { path: "file".into(), key: "file".into(), document }, sentences }
+        Portion { file: ParsedFile { path: "file".into(), key: "file".into(), document }, sentences }
     }
 
     fn split<'a>(name: &'static str, labels: &str, portion: &'a Portion) -> AlignedSplit<'a> {
@@ -227,7 +227,7 @@ mod tests {
             settings: TaskSettings { labels: labels.into(), ..Default::default() },
             tags: train.tag_set(labels).into_iter().map(String::from).collect(),
             train: set(),
-            dev: Scored { set: set(), sentences: dev.clone(), known: Vec::new() },
+            dev: EvaluationSplit { set: set(), sentences: dev.clone(), known: Vec::new() },
             test: None,
             facts: TaskFacts {
                 unit: Unit::Words,

@@ -28,7 +28,7 @@ use frostline_train::{
 use serde::Serialize;
 
 use crate::blocks::encoder_blocks;
-use crate::document::{Document, Format, Labelled};
+use crate::document::{Document, DocumentFormat, Labelled};
 use crate::heads::HEAD_STD;
 use crate::profile::{self, Limits, Profile};
 use crate::{cost, inputs, outcome, version};
@@ -161,7 +161,7 @@ impl Folders {
 
     fn treebank(&self, split: &str) -> Result<Document> {
         let (text, path) = self.text(split)?;
-        Document::parse(text, path, Format::Treebank)
+        Document::parse(text, path, DocumentFormat::Treebank)
     }
 
     fn weights(&self, step: &Step, config: &EncoderConfig) -> Result<Box<dyn ParameterSource>> {
@@ -438,7 +438,7 @@ impl Reading {
         const PASSES: usize = 5;
         let (text, path) = folders.text("train")?;
         let aligner = folders.aligner()?.with_cache(false);
-        let parsed = || Document::parse(text.clone(), path, Format::Treebank);
+        let parsed = || Document::parse(text.clone(), path, DocumentFormat::Treebank);
         let document = parsed()?;
         let parse = fastest(PASSES, || parsed().map(|document| document.len()))?;
         let words: Vec<Vec<&str>> = (0..document.len()).map(|at| document.words(at)).collect();
@@ -485,7 +485,7 @@ impl Tagging {
             let Some(source) = sources.get(split) else { bail!("{treebank} has no {split} file to tag") };
             let bytes = frostline_assets::read(&source.path)?.into_owned();
             let text = String::from_utf8(bytes).with_context(|| source.path.clone())?;
-            Document::parse(text.into(), &source.path, Format::Treebank)
+            Document::parse(text.into(), &source.path, DocumentFormat::Treebank)
         };
         let documents = [read("dev")?, read("test")?];
         let [dev, test] = [0, 1].map(|split: usize| documents[split].all_labelled("upos"));

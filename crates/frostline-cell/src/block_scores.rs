@@ -18,9 +18,9 @@ use frostline_train::{
 };
 
 use crate::corpora;
-use crate::data::Data;
+use crate::data::CellData;
 use crate::heads::head_names;
-use crate::shared::Shared;
+use crate::shared::SharedData;
 use crate::turns::{load_data, network};
 
 /// The seed of heads, sentences and the short run.
@@ -33,14 +33,18 @@ const PROBED: usize = 3;
 ///
 /// # Errors
 /// If the cells cannot be loaded, the backend cannot run here, or a loss is no number.
-pub(crate) fn score_cells(job: &ScoreJob, backend: &str, shared: &mut Shared) -> Result<Vec<BlockScores>> {
+pub(crate) fn score_cells(
+    job: &ScoreJob,
+    backend: &str,
+    shared: &mut SharedData,
+) -> Result<Vec<BlockScores>> {
     ensure!(job.sentences > 0, "no sentences: give at least one");
     backend::on(backend, Scoring { job, shared })?
 }
 
 struct Scoring<'a> {
     job: &'a ScoreJob,
-    shared: &'a mut Shared,
+    shared: &'a mut SharedData,
 }
 
 impl Work for Scoring<'_> {
@@ -69,7 +73,7 @@ impl Work for Scoring<'_> {
 fn score_cell<B: Train>(
     cell: &Cell,
     sentences: usize,
-    shared: &mut Shared,
+    shared: &mut SharedData,
     device: &B::Device,
 ) -> Result<BlockScores> {
     let clock = Instant::now();
@@ -115,7 +119,7 @@ fn score_cell<B: Train>(
 }
 
 /// Returns these train sentences of the headline.
-fn subset(data: &Data, places: &[usize]) -> Dataset {
+fn subset(data: &CellData, places: &[usize]) -> Dataset {
     let examples = places.iter().map(|place| data.main().train.examples[*place].clone());
     Dataset { examples: examples.collect(), unseen_tags: Vec::new() }
 }
@@ -124,7 +128,7 @@ fn subset(data: &Data, places: &[usize]) -> Dataset {
 /// the others; empty if one of the parts has no label.
 fn probe_layers<B: Kernels>(
     model: &Network<B>,
-    data: &Data,
+    data: &CellData,
     places: &[usize],
     settings: &Settings,
 ) -> Vec<f64> {
@@ -149,7 +153,7 @@ fn probe_layers<B: Kernels>(
 /// Trains everything for one pass over the sentences, and returns how far each block went, with the number of steps.
 fn drift<B: Train>(
     model: Network<B>,
-    data: &Data,
+    data: &CellData,
     set: &Dataset,
     settings: &Settings,
 ) -> Result<(Vec<f64>, u64)> {
@@ -181,7 +185,7 @@ mod tests {
                 settings.data.first = 40;
             });
             let job = ScoreJob { cells: vec![cell], sentences: 24 };
-            let scores = score_cells(&job, "flex", &mut Shared::default()).expect("scores").remove(0);
+            let scores = score_cells(&job, "flex", &mut SharedData::default()).expect("scores").remove(0);
             BlockScores { cell: String::new(), seconds: 0.0, ..scores }
         };
         let scores = score("none");

@@ -22,15 +22,15 @@ use tracing::field::Empty;
 use tracing::{debug_span, info_span};
 
 use crate::busy::Busy;
-use crate::data::Data;
+use crate::data::CellData;
 use crate::heads::{HEAD_STD, head_names};
 use crate::history::{History, ms};
 use crate::load::load;
 use crate::outcome::{self, accounts};
 use crate::params::{Naming, initialised};
 use crate::save::Trained;
-use crate::shared::Shared;
-use crate::stage::{Stage, StageRun};
+use crate::shared::SharedData;
+use crate::stage::{ResolvedStage, StageRun};
 use crate::version;
 use crate::{baselines, card, changes, cost, forecast, history, inputs};
 
@@ -56,7 +56,7 @@ pub struct CellTask<'a> {
     /// The program and machine that do it.
     pub made_by: MadeBy,
     /// Data kept from earlier cells.
-    pub shared: &'a mut Shared,
+    pub shared: &'a mut SharedData,
     /// Receives the events.
     pub tell: &'a mut dyn FnMut(Event),
 }
@@ -110,8 +110,8 @@ fn write_record(job: &Job, made_by: MadeBy, result: Outcome, timing: record::Tim
 
 /// The parts of a cell that exist before its model.
 struct Prepared {
-    data: Arc<Data>,
-    stages: Vec<Stage>,
+    data: Arc<CellData>,
+    stages: Vec<ResolvedStage>,
     /// The encoder's shape, with what the policies add.
     encoder: EncoderConfig,
     /// Initial weights of the heads.
@@ -119,16 +119,16 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Self> {
+    fn load(cell: &Cell, verify: bool, shared: &mut SharedData) -> Result<Self> {
         let data = load(cell, verify, shared)?;
-        let stages = Stage::all(cell, &data, verify)?;
+        let stages = ResolvedStage::all(cell, &data, verify)?;
         let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.whole()).collect();
         let added = extras(&cell.settings, &policies, data.encoder.depth)?;
         let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
         Ok(Self { data, stages, encoder, head: RandomInit::new(cell.settings.seed, HEAD_STD) })
     }
 
-    fn last_stage(&self) -> &Stage {
+    fn last_stage(&self) -> &ResolvedStage {
         &self.stages[self.stages.len() - 1]
     }
 
@@ -152,8 +152,8 @@ impl Prepared {
     /// The event after loading. `source` contains the pretrained weights.
     fn loaded(&self, cell: &Cell, source: &dyn ParameterSource, resumed: u64, load_ms: f64) -> Event {
         let Self { data, encoder, .. } = self;
-        let accounts = |stage: &Stage| accounts(encoder, &data.heads, stage.timeline.whole());
-        let stage_parameters = |stage: &Stage| StageParameters {
+        let accounts = |stage: &ResolvedStage| accounts(encoder, &data.heads, stage.timeline.whole());
+        let stage_parameters = |stage: &ResolvedStage| StageParameters {
             name: stage.name.to_string(),
             trainable: accounts(stage).trainable,
         };
@@ -237,7 +237,7 @@ fn run_cell<B: Train>(
     job: &Job,
     made_by: &MadeBy,
     device: &B::Device,
-    shared: &mut Shared,
+    shared: &mut SharedData,
     tell: &mut dyn FnMut(Event),
 ) -> Result<Option<(Outcome, record::Timing)>> {
     let (clock, busy) = (Instant::now(), Busy::start());
@@ -303,7 +303,7 @@ fn run_cell<B: Train>(
 
     // Baselines come last: they do not delay the first step, and a resumed cell does not fit them each time.
     let (clock, span) = (Instant::now(), debug_span!("baselines").entered());
-    let Shared { verified, probes, .. } = shared;
+    let SharedData { verified, probes, .. } = shared;
     let pretrained = || {
         let sources: [&dyn ParameterSource; 2] = [&*source, head];
         let model = Network::<B>::build(&data.encoder, &data.vocabulary, &data.heads, sources, device)?;

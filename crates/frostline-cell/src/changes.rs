@@ -7,11 +7,11 @@ use frostline_model::{EncoderConfig, Extras, Network, ParameterSource, merged, s
 use frostline_record::{Change, Settings};
 use frostline_train::{View, linear_cka, relative_changes};
 
-use crate::data::Data;
+use crate::data::CellData;
 
 /// Compares a trained model with a fresh one: embeddings, then each block.
 pub(crate) fn measure<B: Train>(
-    data: &Data,
+    data: &CellData,
     encoder: &EncoderConfig,
     trained: &Network<B>,
     sources: [&dyn ParameterSource; 2],

@@ -9,8 +9,8 @@ use frostline_align::Aligner;
 use frostline_record::{Cell, DataSettings, FileName, Input, Inputs, Settings, TaskSettings};
 
 use crate::aligned::{AlignedSplit, AlignedTask, Alignments};
-use crate::corpus::{Chosen, File, Files, Portion, Portions, is_drawn};
-use crate::document::{Document, Format};
+use crate::corpus::{Chosen, Files, ParsedFile, Portion, Portions, is_drawn};
+use crate::document::{Document, DocumentFormat};
 use crate::heads::owner;
 use crate::inputs;
 use crate::recent::Recent;
@@ -136,7 +136,7 @@ impl Corpora {
         let Settings { data, eval, .. } = &cell.settings;
         let dataset = cell.settings.dataset_of(task);
         let input = |split: &str| cell.inputs.get(&cell.settings.role(dataset, split));
-        let format = Format::of(&task.labels);
+        let format = DocumentFormat::of(&task.labels);
         let cut_dev = data.cut_dev > 0.0;
         if let Some(missing) = [("train", cut_dev), ("dev", !cut_dev)]
             .into_iter()
@@ -153,12 +153,12 @@ impl Corpora {
         })
     }
 
-    fn file(&mut self, input: &Input, format: Format) -> Result<File> {
+    fn file(&mut self, input: &Input, format: DocumentFormat) -> Result<ParsedFile> {
         let key = format!("{format:?} {}", input.sha256);
         let document = self
             .documents
             .find_or_make(&key, || Document::parse(inputs::text_of(input)?.into(), &input.path, format))?;
-        Ok(File { path: input.path.clone(), key, document })
+        Ok(ParsedFile { path: input.path.clone(), key, document })
     }
 }
 

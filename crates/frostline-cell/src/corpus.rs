@@ -10,7 +10,7 @@ use crate::document::{Document, Labelled};
 
 /// A parsed file of a dataset, and its path.
 #[derive(Clone, Debug)]
-pub(crate) struct File {
+pub(crate) struct ParsedFile {
     pub path: String,
     /// The file's format and hash: files with equal keys share one document.
     pub key: String,
@@ -21,17 +21,17 @@ pub(crate) struct File {
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     /// `*-train.*`
-    pub train: Option<File>,
+    pub train: Option<ParsedFile>,
     /// `*-dev.*`
-    pub dev: Option<File>,
+    pub dev: Option<ParsedFile>,
     /// `*-test.*`
-    pub test: Option<File>,
+    pub test: Option<ParsedFile>,
 }
 
 /// Some sentences of a file, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Portion {
-    pub file: File,
+    pub file: ParsedFile,
     /// Positions of the sentences in the document.
     pub sentences: Vec<u32>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Chosen {
 impl Files {
     /// Chooses the sentences of each split by the settings.
     pub fn choose(&self, data: &DataSettings, seed: u64) -> Chosen {
-        let all = |file: &File| (0..file.document.len() as u32).collect::<Vec<u32>>();
+        let all = |file: &ParsedFile| (0..file.document.len() as u32).collect::<Vec<u32>>();
         let mut dev = self.dev.as_ref().map_or_else(Vec::new, all);
         let mut train = match &self.train {
             Some(file) => all(file),
@@ -99,8 +99,10 @@ impl Files {
     /// Returns the chosen sentences with their files; test sentences only if they are scored. Sentences cut for
     /// test are never in another split.
     pub fn portions(&self, data: &DataSettings, chosen: &Chosen, with_test: bool) -> Portions {
-        let portion =
-            |file: &File, sentences: &Vec<u32>| Portion { file: file.clone(), sentences: sentences.clone() };
+        let portion = |file: &ParsedFile, sentences: &Vec<u32>| Portion {
+            file: file.clone(),
+            sentences: sentences.clone(),
+        };
         let test = self.of_test(data).zip(chosen.test.as_ref()).filter(|_| with_test);
         Portions {
             train: portion(self.of_train(), &chosen.train),
@@ -110,7 +112,7 @@ impl Files {
     }
 
     /// Returns the file from which train is taken.
-    fn of_train(&self) -> &File {
+    fn of_train(&self) -> &ParsedFile {
         self.train
             .as_ref()
             .or(self.dev.as_ref())
@@ -118,12 +120,12 @@ impl Files {
     }
 
     /// Returns the file from which dev is taken.
-    fn of_dev(&self, data: &DataSettings) -> &File {
+    fn of_dev(&self, data: &DataSettings) -> &ParsedFile {
         self.dev.as_ref().filter(|_| data.cut_dev == 0.0).unwrap_or_else(|| self.of_train())
     }
 
     /// Returns the file from which test is taken.
-    fn of_test(&self, data: &DataSettings) -> Option<&File> {
+    fn of_test(&self, data: &DataSettings) -> Option<&ParsedFile> {
         if data.cut_test > 0.0 { Some(self.of_train()) } else { self.test.as_ref() }
     }
 }
@@ -201,7 +203,7 @@ fn take<T>(all: Vec<T>, count: usize, stream: Stream) -> (Vec<T>, Vec<T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Format;
+    use crate::document::DocumentFormat;
 
     fn sample(sample: usize, draw: u64, seed: u64) -> Vec<usize> {
         choose((0..100).collect(), &DataSettings { sample, draw, ..DataSettings::default() }, seed)
@@ -242,8 +244,12 @@ mod tests {
         let file = |split: &str, count: usize| {
             let sentence = |n| format!("# sent_id = {split}-{n}\n1\tice\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n");
             let text: String = (0..count).map(sentence).collect();
-            let document = Document::parse(text.into(), split, Format::Treebank).unwrap();
-            (count > 0).then(|| File { path: split.into(), key: split.into(), document: Arc::new(document) })
+            let document = Document::parse(text.into(), split, DocumentFormat::Treebank).unwrap();
+            (count > 0).then(|| ParsedFile {
+                path: split.into(),
+                key: split.into(),
+                document: Arc::new(document),
+            })
         };
         Files { train: file("train", train), dev: file("dev", dev), test: None }
     }

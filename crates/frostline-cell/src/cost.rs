@@ -8,8 +8,8 @@ use frostline_model::{EncoderConfig, LayerKind};
 use frostline_record as record;
 use frostline_train::Example;
 
-use crate::data::{Data, TaskData};
-use crate::stage::Stage;
+use crate::data::{CellData, TaskData};
+use crate::stage::ResolvedStage;
 
 /// Returns a tagger's shape, with a word table that carries so many rows, all of which a step updates.
 #[must_use]
@@ -111,7 +111,12 @@ pub(crate) fn labels(example: &Example) -> u64 {
 }
 
 /// Returns the prediction for a cell's stage, from its train sentences.
-pub(crate) fn of_stage(data: &Data, encoder: &EncoderConfig, stage: &Stage, backend: &str) -> record::Cost {
+pub(crate) fn of_stage(
+    data: &CellData,
+    encoder: &EncoderConfig,
+    stage: &ResolvedStage,
+    backend: &str,
+) -> record::Cost {
     let (shape, workload) = of_train(data, encoder, stage, backend);
     let cached = stage.constant.map_or(PrefixMode::Computed, PrefixMode::Cached);
     let (policy, parts) = (stage.timeline.typical(), stage.settings.train.accumulate);
@@ -122,9 +127,9 @@ pub(crate) fn of_stage(data: &Data, encoder: &EncoderConfig, stage: &Stage, back
 /// What the longest batch of any task keeps that the stage learns from, if each step is taken in so many parts: what its
 /// longest part does.
 pub(crate) fn memory_of_stage(
-    data: &Data,
+    data: &CellData,
     encoder: &EncoderConfig,
-    stage: &Stage,
+    stage: &ResolvedStage,
     parts: usize,
     backend: &str,
 ) -> Option<record::PredictedMemory> {
@@ -148,9 +153,9 @@ pub(crate) fn memory_of_stage(
 
 /// Returns the model of a stage, and its mean step over all tasks that it trains.
 pub(crate) fn of_train(
-    data: &Data,
+    data: &CellData,
     encoder: &EncoderConfig,
-    stage: &Stage,
+    stage: &ResolvedStage,
     backend: &str,
 ) -> (Shape, Workload) {
     let of_task = |task: &TaskData| {

@@ -11,7 +11,7 @@ use crate::corpus::Portion;
 use crate::document::Labelled;
 
 /// A cell's data, aligned.
-pub(crate) struct Data {
+pub(crate) struct CellData {
     /// The key of the data.
     pub key: String,
     /// By name.
@@ -29,13 +29,13 @@ pub(crate) struct Data {
 /// One task's data, aligned.
 pub(crate) struct TaskData {
     pub name: FileName,
-    /// A place in [`Data::heads`].
+    /// A place in [`CellData::heads`].
     pub head: usize,
     pub settings: TaskSettings,
     pub tags: Vec<String>,
     pub train: Dataset,
-    pub dev: Scored,
-    pub test: Option<Scored>,
+    pub dev: EvaluationSplit,
+    pub test: Option<EvaluationSplit>,
     /// Facts about the splits, for the record.
     pub facts: TaskFacts,
     /// The most-frequent-tag baseline, if baselines are enabled.
@@ -43,7 +43,7 @@ pub(crate) struct TaskData {
 }
 
 /// A split that is scored: its examples, and its sentences as in the file.
-pub(crate) struct Scored {
+pub(crate) struct EvaluationSplit {
     pub set: Dataset,
     pub sentences: Portion,
     /// Familiarity of each labelled word, sentence by sentence; empty if sentences are labelled.
@@ -52,7 +52,7 @@ pub(crate) struct Scored {
 
 /// A scored sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key<'a> {
+pub(crate) struct SentenceKey<'a> {
     pub id: Cow<'a, str>,
     /// The labelled words; if the sentence is labelled, its whole text as one word.
     pub words: Vec<KeyWord<'a>>,
@@ -66,7 +66,7 @@ pub(crate) struct KeyWord<'a> {
     pub gold: &'a str,
 }
 
-impl Data {
+impl CellData {
     /// Returns the task of the headline.
     pub fn main(&self) -> &TaskData {
         &self.tasks[self.headline]
@@ -80,20 +80,20 @@ impl TaskData {
     }
 
     /// Returns dev and, if there is one, test, with their names.
-    pub fn scored(&self) -> impl Iterator<Item = (&'static str, &Scored)> {
+    pub fn scored(&self) -> impl Iterator<Item = (&'static str, &EvaluationSplit)> {
         [("dev", Some(&self.dev)), ("test", self.test.as_ref())]
             .into_iter()
             .filter_map(|(name, scored)| Some((name, scored?)))
     }
 
     /// Returns the gold labels of a scored split of this task, sentence by sentence.
-    pub fn keys<'a>(&'a self, scored: &'a Scored) -> Vec<Key<'a>> {
+    pub fn keys<'a>(&'a self, scored: &'a EvaluationSplit) -> Vec<SentenceKey<'a>> {
         let sentences = scored.sentences.labelled(&self.settings.labels);
-        sentences.into_iter().map(|sentence| Key::of(sentence, self.settings.unit())).collect()
+        sentences.into_iter().map(|sentence| SentenceKey::of(sentence, self.settings.unit())).collect()
     }
 }
 
-impl<'a> Key<'a> {
+impl<'a> SentenceKey<'a> {
     /// Returns the labelled items of a sentence.
     pub fn of(sentence: Labelled<'a>, unit: Unit) -> Self {
         let Labelled { id, numbers, tagged } = sentence;

@@ -11,7 +11,7 @@ use frostline_train::TaggedSentence;
 
 /// A file's format, which follows from the kind of labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum DocumentFormat {
     /// CoNLL-U.
     Treebank,
     /// IOB2.
@@ -24,9 +24,9 @@ pub(crate) enum Format {
 #[derive(Debug)]
 pub(crate) struct Document {
     text: Arc<str>,
-    format: Format,
-    sentences: Vec<Entry>,
-    /// Form, number and labels of each word, one after the other, see [`Format::columns`].
+    format: DocumentFormat,
+    sentences: Vec<SentenceEntry>,
+    /// Form, number and labels of each word, one after the other, see [`DocumentFormat::columns`].
     cells: Vec<Span>,
 }
 
@@ -49,8 +49,8 @@ struct Span {
 }
 
 #[derive(Debug)]
-struct Entry {
-    id: Id,
+struct SentenceEntry {
+    id: SentenceId,
     /// Places of its words in the document.
     words: Range<usize>,
     /// The sentence's label, if the file has one.
@@ -58,7 +58,7 @@ struct Entry {
 }
 
 #[derive(Debug)]
-enum Id {
+enum SentenceId {
     Named(Span),
     Line(usize),
     Missing,
@@ -87,7 +87,7 @@ const FEATS: usize = 4;
 const TREEBANK: [Column; 6] =
     [Column::Form, Column::Id, Column::Upos, Column::Xpos, Column::Feats, Column::Deprel];
 
-impl Format {
+impl DocumentFormat {
     /// Returns the format of a file that has these labels.
     pub fn of(labels: &str) -> Self {
         match labels {
@@ -126,13 +126,13 @@ impl Document {
     ///
     /// # Errors
     /// The first fault, as `path:line:column: message`; a file of 4 GiB or more.
-    pub fn parse(text: Arc<str>, path: &str, format: Format) -> Result<Self> {
+    pub fn parse(text: Arc<str>, path: &str, format: DocumentFormat) -> Result<Self> {
         ensure!(u32::try_from(text.len()).is_ok(), "{path}: a file of 4 GiB or more; split it");
         let mut document = Self { text: text.clone(), format, sentences: Vec::new(), cells: Vec::new() };
         let parsed = match format {
-            Format::Treebank => document.take_treebank(&text),
-            Format::Entities => document.take_entities(&text),
-            Format::Sentences => document.take_sentences(&text),
+            DocumentFormat::Treebank => document.take_treebank(&text),
+            DocumentFormat::Entities => document.take_entities(&text),
+            DocumentFormat::Sentences => document.take_sentences(&text),
         };
         parsed.map_err(|fault| anyhow!("{}", fault.at(path)))?;
         Ok(document)
@@ -151,17 +151,17 @@ impl Document {
     /// Returns a sentence's `sent_id`, or its line number; `-` if it has none.
     pub fn id(&self, sentence: usize) -> Cow<'_, str> {
         match self.sentences[sentence].id {
-            Id::Named(span) => self.show(span).into(),
-            Id::Line(line) => line.to_string().into(),
-            Id::Missing => "-".into(),
+            SentenceId::Named(span) => self.show(span).into(),
+            SentenceId::Line(line) => line.to_string().into(),
+            SentenceId::Missing => "-".into(),
         }
     }
 
     /// Returns a sentence's genre: its `sent_id` before the first `-`.
     pub fn genre(&self, sentence: usize) -> Option<&str> {
         match self.sentences[sentence].id {
-            Id::Named(span) => self.show(span).split_once('-').map(|(genre, _)| genre),
-            Id::Line(_) | Id::Missing => None,
+            SentenceId::Named(span) => self.show(span).split_once('-').map(|(genre, _)| genre),
+            SentenceId::Line(_) | SentenceId::Missing => None,
         }
     }
 
@@ -213,7 +213,7 @@ impl Document {
                 let cells = TREEBANK.map(|column| word.get(column).expect("strict rows have ten columns"));
                 self.cells.extend(cells.map(|cell| Span::of(text, cell)));
             }
-            self.push(Id::of(text, sentence.sent_id()), first, None);
+            self.push(SentenceId::of(text, sentence.sent_id()), first, None);
         }
         Ok(())
     }
@@ -225,7 +225,7 @@ impl Document {
             for row in &sentence.rows {
                 self.cells.extend([row.form, row.id, row.tag].map(|cell| Span::of(text, cell)));
             }
-            self.push(Id::of(text, sentence.sent_id()), first, None);
+            self.push(SentenceId::of(text, sentence.sent_id()), first, None);
         }
         Ok(())
     }
@@ -235,17 +235,17 @@ impl Document {
             let sentence = sentence?;
             let first = self.cells.len();
             self.cells.extend(sentence.text.split_whitespace().map(|form| Span::of(text, form)));
-            self.push(Id::Line(sentence.line), first, Some(Span::of(text, sentence.label)));
+            self.push(SentenceId::Line(sentence.line), first, Some(Span::of(text, sentence.label)));
         }
         Ok(())
     }
 
     /// Ends a sentence whose cells begin at `first`; one without words is left out.
-    fn push(&mut self, id: Id, first: usize, label: Option<Span>) {
+    fn push(&mut self, id: SentenceId, first: usize, label: Option<Span>) {
         let columns = self.format.columns();
         let words = first / columns..self.cells.len() / columns;
         if !words.is_empty() {
-            self.sentences.push(Entry { id, words, label });
+            self.sentences.push(SentenceEntry { id, words, label });
         }
     }
 
@@ -269,7 +269,7 @@ impl Span {
     }
 }
 
-impl Id {
+impl SentenceId {
     fn of(text: &str, id: Option<&str>) -> Self {
         id.map_or(Self::Missing, |id| Self::Named(Span::of(text, id)))
     }
@@ -295,7 +295,7 @@ mod tests {
         2\to\to\tX\t_\t_\t0\troot\t_\t_\n\n";
 
     fn document(text: &str, labels: &str) -> Document {
-        Document::parse(text.into(), "some/file", Format::of(labels)).unwrap()
+        Document::parse(text.into(), "some/file", DocumentFormat::of(labels)).unwrap()
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_fault_names_its_place() {
-        let parsed = Document::parse("1\tone\n\n".into(), "some/file", Format::Entities);
+        let parsed = Document::parse("1\tone\n\n".into(), "some/file", DocumentFormat::Entities);
         let error = parsed.unwrap_err().to_string();
         assert!(error.starts_with("some/file:1:1: "), "{error}");
     }

@@ -10,12 +10,12 @@ use frostline_train::{Dataset, extras};
 
 use crate::calibration::{Calibration, Conditions, When};
 use crate::cost;
-use crate::data::{Data, TaskData};
+use crate::data::{CellData, TaskData};
 use crate::inputs;
 use crate::load::load;
 use crate::outcome::accounts;
-use crate::shared::Shared;
-use crate::stage::Stage;
+use crate::shared::SharedData;
+use crate::stage::ResolvedStage;
 
 /// The values of `train.accumulate` that are tried.
 const PARTS: [usize; 4] = [2, 4, 8, 16];
@@ -24,7 +24,11 @@ const PARTS: [usize; 4] = [2, 4, 8, 16];
 ///
 /// # Errors
 /// If the cells cannot be loaded, or the backend cannot run here.
-pub(crate) fn forecast_cells(job: &ForecastJob, backend: &str, shared: &mut Shared) -> Result<Vec<Forecast>> {
+pub(crate) fn forecast_cells(
+    job: &ForecastJob,
+    backend: &str,
+    shared: &mut SharedData,
+) -> Result<Vec<Forecast>> {
     let when = if job.calibrate { When::Missing } else { When::Never };
     let mut machines = Machines { backend, when, prefix_cache: job.prefix_cache, found: Vec::new() };
     let mut note = |line: &str| tracing::info!("{line}");
@@ -38,7 +42,7 @@ pub(crate) fn forecast_cells(job: &ForecastJob, backend: &str, shared: &mut Shar
 
 fn of_cell(
     cell: &Cell,
-    shared: &mut Shared,
+    shared: &mut SharedData,
     machines: &mut Machines<'_>,
     note: &mut dyn FnMut(&str),
 ) -> Result<Forecast> {
@@ -46,7 +50,7 @@ fn of_cell(
     // Baselines take time, and no prediction depends on them.
     plain.settings.eval.baselines = Switch::Off;
     let data = load(&plain, false, shared)?;
-    let stages = Stage::all(cell, &data, false)?;
+    let stages = ResolvedStage::all(cell, &data, false)?;
     let policies: Vec<&ResolvedPolicy> = stages.iter().map(|stage| stage.timeline.whole()).collect();
     let added = extras(&cell.settings, &policies, data.encoder.depth)?;
     let encoder = EncoderConfig { extras: added, ..data.encoder.clone() };
@@ -58,7 +62,7 @@ fn of_cell(
         let machine = machines.of(cell, &encoder, stage.settings.train.precision, note)?;
         seconds = seconds.zip(machine).map(|(before, machine)| {
             let (scored, on) = (stage.dev_passes(&data) as f64, (machines.backend, &machine));
-            let forward = |sets: Sets, prefix| forward(&data, &encoder, sets, &machine, prefix);
+            let forward = |sets: SplitChoice, prefix| forward(&data, &encoder, sets, &machine, prefix);
             let fill = match is_filled {
                 true => 0.0,
                 false => forward(all_sets, PrefixMode::Computed) - forward(all_sets, prefix),
@@ -80,9 +84,9 @@ fn of_cell(
 
 /// Returns the memory of a step in more parts than in its settings, as long as it decreases.
 fn in_parts(
-    data: &Data,
+    data: &CellData,
     encoder: &EncoderConfig,
-    stages: &[Stage],
+    stages: &[ResolvedStage],
     backend: &str,
     bytes: u64,
 ) -> Vec<InParts> {
@@ -97,13 +101,13 @@ fn in_parts(
 
 /// Returns the bytes of the stage that keeps most, if each takes its steps in at least this many parts.
 fn most_bytes(
-    data: &Data,
+    data: &CellData,
     encoder: &EncoderConfig,
-    stages: &[Stage],
+    stages: &[ResolvedStage],
     backend: &str,
     accumulate: usize,
 ) -> u64 {
-    let of_stage = |stage: &Stage| {
+    let of_stage = |stage: &ResolvedStage| {
         let parts = stage.settings.train.accumulate.max(accumulate);
         let kept = cost::memory_of_stage(data, encoder, stage, parts, backend);
         kept.map_or(0, |memory| memory.total()) + parameter_bytes(data, encoder, stage.timeline.whole())
@@ -114,9 +118,9 @@ fn most_bytes(
 /// Returns the predicted time of a mean step over all stages, in milliseconds: for a cell's record, if the
 /// cache contains a calibration for its program and machine.
 pub(crate) fn step_ms(
-    data: &Data,
+    data: &CellData,
     encoder: &EncoderConfig,
-    stages: &[Stage],
+    stages: &[ResolvedStage],
     made_by: &MadeBy,
     reads_prefix: bool,
 ) -> Option<f64> {
@@ -136,9 +140,9 @@ pub(crate) fn step_ms(
 /// Returns the seconds of a stage's steps. If blocks unfreeze during the stage, each part counts with its
 /// trainable parameters.
 fn training(
-    data: &Data,
+    data: &CellData,
     encoder: &EncoderConfig,
-    stage: &Stage,
+    stage: &ResolvedStage,
     steps: u64,
     (backend, machine): (&str, &Machine),
     prefix: PrefixMode,
@@ -155,14 +159,20 @@ fn training(
 }
 
 /// Some splits of a task.
-type Sets = fn(&TaskData) -> Vec<&Dataset>;
+type SplitChoice = fn(&TaskData) -> Vec<&Dataset>;
 
 fn all_sets(task: &TaskData) -> Vec<&Dataset> {
     task.splits().into_iter().flatten().collect()
 }
 
 /// Seconds of scoring some splits of every task: the forward pass of every sentence, as where nothing of the encoder learns.
-fn forward(data: &Data, encoder: &EncoderConfig, sets: Sets, machine: &Machine, prefix: PrefixMode) -> f64 {
+fn forward(
+    data: &CellData,
+    encoder: &EncoderConfig,
+    sets: SplitChoice,
+    machine: &Machine,
+    prefix: PrefixMode,
+) -> f64 {
     let frozen: Policy = "all+embeddings".parse().expect("a policy");
     let frozen = frozen.resolve(encoder.depth, &["head"]).expect("every encoder has it");
     let seconds = |set: &Dataset, tags: usize| {
@@ -176,7 +186,7 @@ fn forward(data: &Data, encoder: &EncoderConfig, sets: Sets, machine: &Machine, 
 }
 
 /// Bytes of the parameters on the device: of the word table only the rows that the data need.
-fn parameter_bytes(data: &Data, encoder: &EncoderConfig, policy: &ResolvedPolicy) -> u64 {
+fn parameter_bytes(data: &CellData, encoder: &EncoderConfig, policy: &ResolvedPolicy) -> u64 {
     let unneeded = encoder.vocabulary.saturating_sub(data.vocabulary.rows().len()) * encoder.hidden;
     4 * accounts(encoder, &data.heads, policy).total.saturating_sub(unneeded as u64)
 }

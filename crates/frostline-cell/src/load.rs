@@ -12,23 +12,23 @@ use crate::aligned::{AlignedSplit, AlignedTask};
 use crate::baselines::most_frequent;
 use crate::corpora::{self, Corpora, TaskSentences};
 use crate::corpus::{Portion, Portions};
-use crate::data::{Data, Key, Scored, TaskData};
+use crate::data::{CellData, EvaluationSplit, SentenceKey, TaskData};
 use crate::facts::Known;
 use crate::heads::{head_names, heads, owner};
 use crate::inputs;
-use crate::shared::Shared;
+use crate::shared::SharedData;
 
 /// Returns a cell's data, reusing the data of an earlier cell if they are the same.
 ///
 /// # Errors
 /// If a file cannot be read, has a fault, has changed or does not fit the encoder.
-pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut Shared) -> Result<Arc<Data>> {
+pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut SharedData) -> Result<Arc<CellData>> {
     let key = corpora::key(cell, verify)?;
-    let Shared { data, corpora, .. } = shared;
+    let SharedData { data, corpora, .. } = shared;
     data.find_or_make(&key, || read(cell, verify, key.clone(), corpora))
 }
 
-fn read(cell: &Cell, verify: bool, key: String, corpora: &mut Corpora) -> Result<Data> {
+fn read(cell: &Cell, verify: bool, key: String, corpora: &mut Corpora) -> Result<CellData> {
     let settings = &cell.settings;
     let encoder = inputs::encoder_config(&cell.inputs)?;
     inputs::check_length(settings, &encoder)?;
@@ -54,7 +54,7 @@ fn read(cell: &Cell, verify: bool, key: String, corpora: &mut Corpora) -> Result
     let heads = heads(settings, |name| {
         ready.iter().find(|task| task.name == name).map_or(&[], |task| task.tags.as_slice())
     });
-    Ok(Data { key, tasks: ready, headline, heads, vocabulary, encoder, sample, sentences })
+    Ok(CellData { key, tasks: ready, headline, heads, vocabulary, encoder, sample, sentences })
 }
 
 /// Sentences of train, dev and test.
@@ -77,8 +77,8 @@ fn task_data(settings: &Settings, task: &TaskSentences, aligned: &AlignedTask<'_
     let owner = owner(settings, name);
     let head = head_names(settings).iter().position(|own| *own == owner);
     let known = Known::of(&aligned.train.sentences, of_task, settings.data.lowercase);
-    let scored = |split: &AlignedSplit<'_>, portion: &Portion| -> Result<Scored> {
-        Ok(Scored {
+    let scored = |split: &AlignedSplit<'_>, portion: &Portion| -> Result<EvaluationSplit> {
+        Ok(EvaluationSplit {
             set: dataset(split, tags, settings)?,
             sentences: portion.clone(),
             known: familiarity(split, &known),
@@ -120,7 +120,7 @@ fn dataset(split: &AlignedSplit<'_>, tags: &[String], settings: &Settings) -> Re
 /// Returns the familiarity of each labelled word.
 fn familiarity(split: &AlignedSplit<'_>, known: &Known) -> Vec<Vec<frostline_score::Familiarity>> {
     let of = |sentence: &crate::document::Labelled<'_>| {
-        let key = Key::of(sentence.clone(), split.unit);
+        let key = SentenceKey::of(sentence.clone(), split.unit);
         let words = key.words.iter().filter(|_| split.unit == Unit::Words);
         words.map(|word| known.familiarity(&word.form)).collect()
     };

@@ -10,7 +10,7 @@ use frostline_score::entity::{EntityScores, Scheme};
 use frostline_score::{Confusion, Prediction};
 use frostline_train::{Epoch, Evaluation};
 
-use crate::data::{Data, Key, KeyWord, Scored, TaskData};
+use crate::data::{CellData, EvaluationSplit, KeyWord, SentenceKey, TaskData};
 use frostline_tagger::NO_TAG;
 
 /// Parameters of an encoder with heads under a policy, as a record shows them.
@@ -48,7 +48,7 @@ pub(crate) fn encoder(config: &EncoderConfig) -> record::EncoderFacts {
 pub(crate) fn epoch_row(
     epoch: &Epoch,
     dev: &[Evaluation],
-    data: &Data,
+    data: &CellData,
     [stages, epochs, steps]: [u64; 3],
     trainable: u64,
 ) -> record::EpochRow {
@@ -70,7 +70,7 @@ pub(crate) fn dev_point(
     step: u64,
     epoch: u32,
     dev: &[Evaluation],
-    data: &Data,
+    data: &CellData,
     [epochs, steps]: [u64; 2],
 ) -> record::DevPoint {
     let (dev, others) = dev_scores(dev, data);
@@ -78,7 +78,7 @@ pub(crate) fn dev_point(
 }
 
 /// Returns the headline task's dev score and the dev scores of all other tasks.
-fn dev_scores(dev: &[Evaluation], data: &Data) -> (record::Score, BTreeMap<String, record::Score>) {
+fn dev_scores(dev: &[Evaluation], data: &CellData) -> (record::Score, BTreeMap<String, record::Score>) {
     let score = |task: usize| {
         let here = &data.tasks[task];
         score(&dev[task], &here.dev, here)
@@ -98,7 +98,7 @@ pub(crate) fn settled(found: &[(Group, u64)]) -> Vec<record::Settled> {
 }
 
 /// Returns the scores of a split's tags.
-pub(crate) fn score(evaluation: &Evaluation, scored: &Scored, task: &TaskData) -> record::Score {
+pub(crate) fn score(evaluation: &Evaluation, scored: &EvaluationSplit, task: &TaskData) -> record::Score {
     let tally = &evaluation.tally;
     let names_entities = task.settings.labels == "entity";
     record::Score {
@@ -115,7 +115,7 @@ pub(crate) fn score(evaluation: &Evaluation, scored: &Scored, task: &TaskData) -
 }
 
 /// F1 of each label in gold or prediction. Gold labels are the data's own, since train may lack some.
-fn f1(evaluation: &Evaluation, scored: &Scored, task: &TaskData) -> BTreeMap<String, f64> {
+fn f1(evaluation: &Evaluation, scored: &EvaluationSplit, task: &TaskData) -> BTreeMap<String, f64> {
     let keys = task.keys(scored);
     let gold = keys.iter().flat_map(|key| key.words.iter().map(|word| word.gold));
     let labels: BTreeSet<&str> = gold.clone().chain(task.tags.iter().map(String::as_str)).collect();
@@ -135,7 +135,7 @@ fn f1(evaluation: &Evaluation, scored: &Scored, task: &TaskData) -> BTreeMap<Str
 
 /// Counts entities as CoNLL-2003's scorer does; a word without a prediction is outside of any. Gold tags
 /// are the data's own, since train may lack some.
-fn entities(evaluation: &Evaluation, keys: &[Key<'_>], tags: &[String]) -> record::Entities {
+fn entities(evaluation: &Evaluation, keys: &[SentenceKey<'_>], tags: &[String]) -> record::Entities {
     let mut scores = EntityScores::new(Scheme::Lenient);
     for (key, words) in keys.iter().zip(&evaluation.words) {
         let gold: Vec<&str> = key.words.iter().map(|word| word.gold).collect();
@@ -162,7 +162,11 @@ fn entities(evaluation: &Evaluation, keys: &[Key<'_>], tags: &[String]) -> recor
 ///
 /// # Errors
 /// If there are not as many predictions as sentences and words.
-pub(crate) fn prediction_lines(task: &TaskData, scored: &Scored, evaluation: &Evaluation) -> Result<String> {
+pub(crate) fn prediction_lines(
+    task: &TaskData,
+    scored: &EvaluationSplit,
+    evaluation: &Evaluation,
+) -> Result<String> {
     let keys = task.keys(scored);
     ensure!(keys.len() == evaluation.words.len(), "as many predictions as sentences");
     let of_words = task.settings.unit() == record::Unit::Words;
@@ -197,7 +201,7 @@ mod tests {
     fn a_gold_tag_that_train_lacks_goes_on_an_entity_all_the_same() {
         let tags = ["B-LOC".to_string(), "O".into()];
         let words = ["B-LOC", "I-LOC", "O"].map(|gold| KeyWord { number: "", form: "".into(), gold });
-        let keys = [Key { id: "1".into(), words: words.to_vec() }];
+        let keys = [SentenceKey { id: "1".into(), words: words.to_vec() }];
         let outcome = |gold, predicted| WordOutcome { gold, predicted: Prediction::Tag(predicted) };
         let words = vec![vec![outcome(Some(0), 0), outcome(None, 1), outcome(Some(1), 1)]];
         let evaluation = Evaluation { loss_nats: 0.0, tally: Tally::default(), words };

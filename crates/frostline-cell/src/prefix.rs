@@ -17,8 +17,8 @@ use frostline_record::{
 use frostline_train::{Dataset, View, compute_prefix};
 
 use crate::corpus::seed_chooses;
-use crate::data::{Data, TaskData};
-use crate::prefix_rows::{Kept, MappedRows, Rows, Values};
+use crate::data::{CellData, TaskData};
+use crate::prefix_rows::{KeptPrefixes, MappedRows, PrefixRows, PrefixValues};
 use crate::stop;
 
 /// Subwords per batch of filling: enough that nothing is lost on small products.
@@ -32,7 +32,7 @@ pub(crate) struct Splits {
     blocks: usize,
     hidden: usize,
     /// Train, dev and test of each task.
-    rows: Vec<[Option<Arc<Rows>>; 3]>,
+    rows: Vec<[Option<Arc<PrefixRows>>; 3]>,
     /// How the prefix was obtained, for the record.
     pub used: PrefixUse,
 }
@@ -53,7 +53,7 @@ impl Splits {
     }
 }
 
-fn check_unchanged<'a>(mut rows: impl Iterator<Item = &'a Arc<Rows>>) -> Result<()> {
+fn check_unchanged<'a>(mut rows: impl Iterator<Item = &'a Arc<PrefixRows>>) -> Result<()> {
     ensure!(
         rows.all(|rows| rows.is_unchanged()),
         "a file of the prefix cache was changed while the cell read it; run the sweep again"
@@ -62,7 +62,7 @@ fn check_unchanged<'a>(mut rows: impl Iterator<Item = &'a Arc<Rows>>) -> Result<
 }
 
 /// A stage of a cell that may read its constant prefix.
-pub(crate) struct Request<'a> {
+pub(crate) struct PrefixRequest<'a> {
     pub cell: &'a Cell,
     /// The place of stored prefixes; `None` if none are kept.
     pub place: Option<&'a PrefixPlace>,
@@ -70,12 +70,12 @@ pub(crate) struct Request<'a> {
     pub constant: Option<usize>,
     /// The stage's.
     pub settings: &'a Settings,
-    pub data: &'a Data,
+    pub data: &'a CellData,
     /// The part of the machine on which bits depend, see [`crate::version`].
     pub machine: &'a str,
 }
 
-impl Request<'_> {
+impl PrefixRequest<'_> {
     /// Finds or computes the cell's prefixes, if it has a constant one, and reports progress.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Request<'_> {
     pub fn splits<B: Kernels>(
         &self,
         model: &Network<B>,
-        kept: &mut Kept,
+        kept: &mut KeptPrefixes,
         tell: &mut dyn FnMut(Event),
     ) -> Result<Splits> {
         let dropout = &self.settings.dropout;
@@ -104,7 +104,7 @@ impl Request<'_> {
         };
         let clock = Instant::now();
         let sets = || self.data.tasks.iter().flat_map(TaskData::splits).flatten();
-        let mut progress = Progress {
+        let mut progress = PrefixProgress {
             id: &self.cell.id,
             blocks: used.blocks,
             done: 0,
@@ -151,8 +151,8 @@ impl Request<'_> {
         task: &TaskData,
         split: &str,
         blocks: usize,
-        kept: &mut Kept,
-    ) -> Result<Option<(usize, Arc<Rows>)>> {
+        kept: &mut KeptPrefixes,
+    ) -> Result<Option<(usize, Arc<PrefixRows>)>> {
         for lower in (0..blocks).rev() {
             if let Some(rows) = kept.find(&self.key(task, split, lower)?) {
                 return Ok(Some((lower, rows)));
@@ -215,12 +215,12 @@ impl Request<'_> {
 
 /// One split's prefix, to be computed unless a file holds it already.
 struct Fill<'a, 'r, B: Kernels> {
-    request: &'a Request<'r>,
+    request: &'a PrefixRequest<'r>,
     model: &'a Network<B>,
     set: &'a Dataset,
     blocks: usize,
     /// The output of fewer blocks, and their number.
-    lower: Option<(usize, Arc<Rows>)>,
+    lower: Option<(usize, Arc<PrefixRows>)>,
 }
 
 impl<B: Kernels> Fill<'_, '_, B> {
@@ -229,7 +229,12 @@ impl<B: Kernels> Fill<'_, '_, B> {
     }
 
     /// Returns the rows, in a file if there is a folder for it, and whether they were computed now.
-    fn at(&self, folder: Option<&Path>, key: &str, progress: &mut Progress) -> Result<(Arc<Rows>, bool)> {
+    fn at(
+        &self,
+        folder: Option<&Path>,
+        key: &str,
+        progress: &mut PrefixProgress,
+    ) -> Result<(Arc<PrefixRows>, bool)> {
         let (values, computed) = match folder {
             None => {
                 let mut values = Vec::with_capacity((self.bytes() / 4) as usize);
@@ -237,19 +242,19 @@ impl<B: Kernels> Fill<'_, '_, B> {
                     values.extend_from_slice(rows);
                     Ok(())
                 })?;
-                (Values::Memory(values), true)
+                (PrefixValues::Memory(values), true)
             }
             Some(folder) => {
                 let (map, computed) = self.mapped(folder, key, progress)?;
-                (Values::Mapped(map), computed)
+                (PrefixValues::Mapped(map), computed)
             }
         };
-        Ok((Arc::new(Rows { values, starts: self.set.starts() }), computed))
+        Ok((Arc::new(PrefixRows { values, starts: self.set.starts() }), computed))
     }
 
     /// Returns the file of this key, which one process writes under a claim while others wait. It is whole or
     /// absent: a crash leaves only a file with another name.
-    fn mapped(&self, folder: &Path, key: &str, progress: &mut Progress) -> Result<(MappedRows, bool)> {
+    fn mapped(&self, folder: &Path, key: &str, progress: &mut PrefixProgress) -> Result<(MappedRows, bool)> {
         let shown = || {
             format!(
                 "{}: the prefix cache cannot be written; free some disk, or switch it off with prefix_cache.enabled = \"off\" in the plan",
@@ -308,7 +313,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
         key: &str,
         claimant: &Claimant<Disk>,
         claim: &WorkClaim,
-        progress: &mut Progress,
+        progress: &mut PrefixProgress,
     ) -> Result<bool> {
         // Another process may have written it since it was looked for.
         if self.map(path, key)?.is_some() {
@@ -336,8 +341,12 @@ impl<B: Kernels> Fill<'_, '_, B> {
         Ok(true)
     }
 
-    fn compute(&self, progress: &mut Progress, take: &mut dyn FnMut(&[f32]) -> Result<()>) -> Result<()> {
-        let Request { data, settings, .. } = self.request;
+    fn compute(
+        &self,
+        progress: &mut PrefixProgress,
+        take: &mut dyn FnMut(&[f32]) -> Result<()>,
+    ) -> Result<()> {
+        let PrefixRequest { data, settings, .. } = self.request;
         let mut settings = (*settings).clone();
         settings.eval.batch_tokens = FILL_TOKENS;
         progress.add(0);
@@ -353,7 +362,7 @@ impl<B: Kernels> Fill<'_, '_, B> {
 }
 
 /// The progress of a cell's prefix, and the receiver of its reports.
-struct Progress<'a> {
+struct PrefixProgress<'a> {
     id: &'a str,
     blocks: u32,
     /// Subwords whose prefix is there, of all.
@@ -364,7 +373,7 @@ struct Progress<'a> {
     tell: &'a mut dyn FnMut(Event),
 }
 
-impl Progress<'_> {
+impl PrefixProgress<'_> {
     fn add(&mut self, subwords: usize) {
         self.done += subwords;
         if self.reported.is_none_or(|last| last.elapsed() >= PACE) {

@@ -10,21 +10,21 @@ use frostline_train::Prefix;
 
 /// The prefixes that one worker keeps in memory, with the most recently used ones at the end.
 #[derive(Default)]
-pub(crate) struct Kept {
-    entries: Vec<(String, Arc<Rows>)>,
+pub(crate) struct KeptPrefixes {
+    entries: Vec<(String, Arc<PrefixRows>)>,
 }
 
 /// The hidden states above a prefix for one split.
 #[derive(Debug)]
-pub(crate) struct Rows {
-    pub values: Values,
+pub(crate) struct PrefixRows {
+    pub values: PrefixValues,
     /// The first row of each sentence.
     pub starts: Vec<usize>,
 }
 
 /// Rows of H numbers.
 #[derive(Debug)]
-pub(crate) enum Values {
+pub(crate) enum PrefixValues {
     Memory(Vec<f32>),
     Mapped(MappedRows),
 }
@@ -80,7 +80,7 @@ impl MappedRows {
     }
 }
 
-impl Rows {
+impl PrefixRows {
     /// Returns the rows as the output of so many blocks of width H.
     pub fn prefix(&self, blocks: usize, hidden: usize) -> Prefix<'_> {
         Prefix { blocks, hidden, rows: self.values(), starts: &self.starts }
@@ -89,32 +89,32 @@ impl Rows {
     /// Returns all numbers, row by row.
     fn values(&self) -> &[f32] {
         match &self.values {
-            Values::Memory(values) => values,
-            Values::Mapped(rows) => rows.values(),
+            PrefixValues::Memory(values) => values,
+            PrefixValues::Mapped(rows) => rows.values(),
         }
     }
 
     /// Returns whether the numbers are still the computed ones; always true in memory.
     pub fn is_unchanged(&self) -> bool {
         match &self.values {
-            Values::Memory(_) => true,
-            Values::Mapped(rows) => rows.is_unchanged(),
+            PrefixValues::Memory(_) => true,
+            PrefixValues::Mapped(rows) => rows.is_unchanged(),
         }
     }
 
     /// Returns the bytes that the rows use in this process's own memory.
     pub fn bytes_in_memory(&self) -> u64 {
         match &self.values {
-            Values::Memory(values) => 4 * values.len() as u64,
-            Values::Mapped(_) => 0,
+            PrefixValues::Memory(values) => 4 * values.len() as u64,
+            PrefixValues::Mapped(_) => 0,
         }
     }
 }
 
-impl Kept {
+impl KeptPrefixes {
     /// Returns the rows of a key and marks them as most recently used; `None` if they are missing or their file
     /// was changed.
-    pub fn find(&mut self, key: &str) -> Option<Arc<Rows>> {
+    pub fn find(&mut self, key: &str) -> Option<Arc<PrefixRows>> {
         let at = self.entries.iter().position(|(known, _)| known == key)?;
         let entry = self.entries.remove(at);
         if !entry.1.is_unchanged() {
@@ -133,7 +133,7 @@ impl Kept {
     }
 
     /// Keeps rows as the most recently used ones.
-    pub fn keep(&mut self, key: String, rows: Arc<Rows>) -> Arc<Rows> {
+    pub fn keep(&mut self, key: String, rows: Arc<PrefixRows>) -> Arc<PrefixRows> {
         self.entries.push((key, rows.clone()));
         rows
     }
@@ -145,14 +145,15 @@ mod tests {
 
     #[test]
     fn what_was_used_longest_ago_makes_room() {
-        let rows = |count| Arc::new(Rows { values: Values::Memory(vec![0.0; count]), starts: vec![] });
-        let mut kept = Kept::default();
+        let rows =
+            |count| Arc::new(PrefixRows { values: PrefixValues::Memory(vec![0.0; count]), starts: vec![] });
+        let mut kept = KeptPrefixes::default();
         for (key, count) in [("a", 1), ("b", 2), ("c", 4)] {
             kept.keep(key.into(), rows(count));
         }
         assert!(kept.find("a").is_some(), "now the last one used");
         kept.make_room(4 * 5);
-        let there = |kept: &mut Kept| ["a", "b", "c"].map(|key| kept.find(key).is_some());
+        let there = |kept: &mut KeptPrefixes| ["a", "b", "c"].map(|key| kept.find(key).is_some());
         assert_eq!(there(&mut kept), [true, false, true]);
         kept.make_room(0);
         assert_eq!(there(&mut kept), [false; 3]);

@@ -10,13 +10,13 @@ use frostline_model::{
 };
 use frostline_record::{Cell, Settings};
 
-use crate::data::Data;
+use crate::data::CellData;
 use crate::{inputs, saved_model};
 
 /// A trained model and its origin.
 pub(crate) struct Trained<'a> {
     pub cell: &'a Cell,
-    pub data: &'a Data,
+    pub data: &'a CellData,
     /// The encoder, including parameters that policies added.
     pub encoder: &'a EncoderConfig,
     /// The last stage's settings.

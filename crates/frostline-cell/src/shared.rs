@@ -2,9 +2,9 @@
 
 use crate::baselines::Probes;
 use crate::corpora::Corpora;
-use crate::data::Data;
+use crate::data::CellData;
 use crate::inputs::Verified;
-use crate::prefix_rows::Kept;
+use crate::prefix_rows::KeptPrefixes;
 use crate::recent::Recent;
 
 /// Maximum number of aligned data that a worker keeps. Each seed's sample is separate data, and a long learning
@@ -12,26 +12,26 @@ use crate::recent::Recent;
 const MOST_DATA: usize = 16;
 
 /// The data that cells of one worker share.
-pub(crate) struct Shared {
+pub(crate) struct SharedData {
     /// Parsed files, chosen sentences and alignments.
     pub corpora: Corpora,
     /// Data ready for training.
-    pub data: Recent<Data>,
+    pub data: Recent<CellData>,
     /// Logistic regressions.
     pub probes: Probes,
     /// Outputs of constant prefixes.
-    pub prefixes: Kept,
+    pub prefixes: KeptPrefixes,
     /// Weights files.
     pub verified: Verified,
 }
 
-impl Default for Shared {
+impl Default for SharedData {
     fn default() -> Self {
         Self {
             corpora: Corpora::default(),
             data: Recent::new(MOST_DATA),
             probes: Probes::default(),
-            prefixes: Kept::default(),
+            prefixes: KeptPrefixes::default(),
             verified: Verified::default(),
         }
     }
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn cells_of_the_same_files_share_documents_and_alignments() {
-        let mut shared = Shared::default();
+        let mut shared = SharedData::default();
         let one = load(&cell(20, "upos"), false, &mut shared).expect("data");
         let (documents, alignments) = (all(&shared.corpora.documents), all(&shared.corpora.alignments));
         let aligned: usize = alignments.iter().map(|alignments| alignments.known()).sum();

@@ -16,16 +16,16 @@ use frostline_train::{
 use tracing::{debug_span, info_span};
 
 use crate::blocks::blocks_of_cell;
-use crate::data::{Data, TaskData};
+use crate::data::{CellData, TaskData};
 use crate::heads::head_names;
 use crate::history::{History, ms};
 use crate::outcome::{accounts, dev_point, epoch_row, loss_point, prediction_lines, score, settled};
-use crate::prefix::{Request, Splits};
-use crate::shared::Shared;
+use crate::prefix::{PrefixRequest, Splits};
+use crate::shared::SharedData;
 use crate::stop;
 
 /// One stage, resolved.
-pub(crate) struct Stage {
+pub(crate) struct ResolvedStage {
     pub name: FileName,
     pub settings: Settings,
     pub timeline: Timeline,
@@ -33,12 +33,12 @@ pub(crate) struct Stage {
     pub constant: Option<usize>,
 }
 
-impl Stage {
+impl ResolvedStage {
     /// Returns the stages of a cell, in order; with `verify`, each has at most one epoch.
     ///
     /// # Errors
     /// If a policy does not fit the encoder.
-    pub fn all(cell: &Cell, data: &Data, verify: bool) -> Result<Vec<Self>> {
+    pub fn all(cell: &Cell, data: &CellData, verify: bool) -> Result<Vec<Self>> {
         let mut stages: Vec<Self> = Vec::new();
         for (name, mut settings) in cell.settings.in_stages()? {
             if verify {
@@ -59,7 +59,7 @@ impl Stage {
         Ok(stages)
     }
 
-    fn learned<'a>(&self, data: &'a Data, splits: Option<&'a Splits>) -> Vec<Learned<'a>> {
+    fn learned<'a>(&self, data: &'a CellData, splits: Option<&'a Splits>) -> Vec<Learned<'a>> {
         let learned = |(number, task): (usize, &'a TaskData)| {
             let view = |set: &'a _, split| match splits {
                 Some(splits) => splits.view(set, number, split),
@@ -87,13 +87,13 @@ impl Stage {
     }
 
     /// Returns the tasks that the stage trains.
-    pub fn tasks<'a>(&self, data: &'a Data) -> Vec<&'a TaskData> {
+    pub fn tasks<'a>(&self, data: &'a CellData) -> Vec<&'a TaskData> {
         let learns = |task: &&TaskData| self.settings.tasks[task.name.as_str()].weight > 0.0;
         data.tasks.iter().filter(learns).collect()
     }
 
-    /// Returns the share of the stage's steps for each of [`Stage::tasks`].
-    pub fn shares(&self, data: &Data) -> Vec<f64> {
+    /// Returns the share of the stage's steps for each of [`ResolvedStage::tasks`].
+    pub fn shares(&self, data: &CellData) -> Vec<f64> {
         let tasks = self.learned(data, None);
         let steps = self.as_run(data, &data.encoder, &tasks, (0, 0)).steps_by_task();
         let own = tasks.iter().zip(steps).filter(|(task, _)| task.weight > 0.0);
@@ -103,12 +103,12 @@ impl Stage {
     }
 
     /// Steps of the stage.
-    pub fn steps(&self, data: &Data) -> u64 {
+    pub fn steps(&self, data: &CellData) -> u64 {
         self.as_run(data, &data.encoder, &self.learned(data, None), (0, 0)).steps()
     }
 
     /// How often it scores dev.
-    pub fn dev_passes(&self, data: &Data) -> u64 {
+    pub fn dev_passes(&self, data: &CellData) -> u64 {
         let (epochs, every) = (u64::from(self.settings.train.epochs), self.settings.eval.every_steps);
         let steps = self.steps(data);
         let ends = |step: &u64| step.is_multiple_of(steps / epochs.max(1));
@@ -118,7 +118,7 @@ impl Stage {
 
     fn as_run<'a>(
         &'a self,
-        data: &'a Data,
+        data: &'a CellData,
         encoder: &'a EncoderConfig,
         tasks: &'a [Learned<'a>],
         before: (u64, u64),
@@ -132,10 +132,10 @@ impl Stage {
 /// A stage and its position in its cell.
 pub(crate) struct StageRun<'a> {
     pub job: &'a Job,
-    pub data: &'a Data,
+    pub data: &'a CellData,
     /// The encoder, including parameters that policies add.
     pub encoder: &'a EncoderConfig,
-    pub stage: &'a Stage,
+    pub stage: &'a ResolvedStage,
     pub number: usize,
     pub machine: &'a str,
     pub last: bool,
@@ -151,13 +151,13 @@ impl StageRun<'_> {
         model: Network<B>,
         saved: Option<Saved>,
         history: &mut History,
-        shared: &mut Shared,
+        shared: &mut SharedData,
         tell: &mut dyn FnMut(Event),
     ) -> Result<(Network<B>, StageOutcome)> {
         let Self { job, data, encoder, stage, .. } = *self;
         let Job { cell, prefix_cache, verify, .. } = job;
         let _told = info_span!("stage", name = %stage.name, policy = %stage.settings.policy).entered();
-        let request = Request {
+        let request = PrefixRequest {
             cell,
             place: prefix_cache.as_ref().filter(|_| !*verify),
             constant: stage.constant,

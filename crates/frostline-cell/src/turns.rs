@@ -15,11 +15,11 @@ use frostline_train::{Dataset, Prefix, Run, StepTime, Task, TurnTaker, Turns, Vi
 
 use crate::blocks::blocks_of_cell;
 use crate::busy::Busy;
-use crate::data::Data;
+use crate::data::CellData;
 use crate::heads::{HEAD_STD, head_names};
 use crate::inputs;
 use crate::load::load;
-use crate::shared::Shared;
+use crate::shared::SharedData;
 use crate::version::{made_by, peak_rss_mib};
 
 /// Batches on which policies take turns, over and over.
@@ -44,21 +44,21 @@ const MEMORY_STEPS: usize = 3;
 ///
 /// # Errors
 /// If the cells cannot be loaded, the backend cannot run here, or a step's loss is no number.
-pub(crate) fn measure(job: &TimingJob, backend: &str, shared: &mut Shared) -> Result<PairedTimes> {
+pub(crate) fn measure(job: &TimingJob, backend: &str, shared: &mut SharedData) -> Result<PairedTimes> {
     let busy = Busy::start();
     let made_by = made_by(backend)?;
-    backend::on(backend, Timing { job, busy, made_by, shared })?
+    backend::on(backend, PolicyTiming { job, busy, made_by, shared })?
 }
 
-struct Timing<'a> {
+struct PolicyTiming<'a> {
     job: &'a TimingJob,
     busy: Busy,
     made_by: MadeBy,
-    shared: &'a mut Shared,
+    shared: &'a mut SharedData,
 }
 
 /// One policy, ready for steps.
-struct Ready<'a> {
+struct ReadyPolicy<'a> {
     cell: &'a Cell,
     policy: ResolvedPolicy,
     encoder: EncoderConfig,
@@ -67,7 +67,7 @@ struct Ready<'a> {
     prefix: Option<(usize, Vec<f32>)>,
 }
 
-impl Work for Timing<'_> {
+impl Work for PolicyTiming<'_> {
     type Output = Result<PairedTimes>;
 
     fn run<B: Train>(self, device: &B::Device) -> Result<PairedTimes> {
@@ -75,7 +75,8 @@ impl Work for Timing<'_> {
         let first = job.cells.first().context("there is no cell to time")?;
         let data = load_data(first, shared)?;
         let set = drawn(&data, first, job.measure);
-        let (mut models, mut ready): (Vec<(EncoderConfig, Network<B>)>, Vec<Ready<'_>>) = Default::default();
+        let (mut models, mut ready): (Vec<(EncoderConfig, Network<B>)>, Vec<ReadyPolicy<'_>>) =
+            Default::default();
         for cell in &job.cells {
             let policy = cell
                 .settings
@@ -92,7 +93,7 @@ impl Work for Timing<'_> {
                 }
             };
             let prefix = prefix(job, cell, &policy, &models[model].1, &encoder, &set)?;
-            ready.push(Ready { cell, policy, encoder, model, prefix });
+            ready.push(ReadyPolicy { cell, policy, encoder, model, prefix });
         }
         let starts = set.starts();
         let takers = ready.iter().map(|ready| ready.taker(&data, &set, &starts)).collect();
@@ -185,7 +186,7 @@ fn settled(rounds: &[Vec<StepTime>], base: usize, by_cpu_time: bool, within: f64
 }
 
 /// Returns a cell's data without its baselines.
-pub(crate) fn load_data(cell: &Cell, shared: &mut Shared) -> Result<std::sync::Arc<Data>> {
+pub(crate) fn load_data(cell: &Cell, shared: &mut SharedData) -> Result<std::sync::Arc<CellData>> {
     let mut cell = cell.clone();
     // Baselines are not needed, and would be computed.
     cell.settings.eval.baselines = frostline_record::Switch::Off;
@@ -194,7 +195,7 @@ pub(crate) fn load_data(cell: &Cell, shared: &mut Shared) -> Result<std::sync::A
 
 /// Returns the headline's train sentences of the batches: drawn at random, or the longest ones if memory is
 /// measured.
-fn drawn(data: &Data, cell: &Cell, measure: Measurement) -> Dataset {
+fn drawn(data: &CellData, cell: &Cell, measure: Measurement) -> Dataset {
     let examples = &data.main().train.examples;
     let size = cell.settings.train.batch;
     let mut order = Stream::new(cell.settings.seed, "turns").child(u64::MAX).permutation(examples.len());
@@ -214,9 +215,9 @@ fn drawn(data: &Data, cell: &Cell, measure: Measurement) -> Dataset {
 /// Builds the model with which a cell starts.
 pub(crate) fn network<B: Train>(
     cell: &Cell,
-    data: &Data,
+    data: &CellData,
     encoder: &EncoderConfig,
-    shared: &mut Shared,
+    shared: &mut SharedData,
     device: &B::Device,
 ) -> Result<Network<B>> {
     let weights =
@@ -250,8 +251,8 @@ fn prefix<B: Train>(
     Ok(Some((blocks, rows)))
 }
 
-impl Ready<'_> {
-    fn taker<'a>(&'a self, data: &Data, set: &'a Dataset, starts: &'a [usize]) -> TurnTaker<'a> {
+impl ReadyPolicy<'_> {
+    fn taker<'a>(&'a self, data: &CellData, set: &'a Dataset, starts: &'a [usize]) -> TurnTaker<'a> {
         let prefix = self.prefix.as_ref().map(|(blocks, rows)| Prefix {
             blocks: *blocks,
             hidden: self.encoder.hidden,

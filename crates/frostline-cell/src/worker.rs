@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use frostline_record::{Answer, Event, Request};
 
 use crate::cell::CellTask;
-use crate::shared::Shared;
+use crate::shared::SharedData;
 use crate::version::{self, made_by};
 use crate::{block_scores, check, facts, forecast, stop, turns};
 use frostline_kernels::backend;
@@ -33,7 +33,7 @@ pub fn serve(backend: &str) -> Result<()> {
         }
     };
     tell(Event::Ready(made_by.clone()));
-    let mut shared = Shared::default();
+    let mut shared = SharedData::default();
     for request in requests() {
         match request? {
             Request::Run(job) => {
@@ -52,7 +52,7 @@ pub fn serve(backend: &str) -> Result<()> {
 }
 
 /// The answer to a request that runs no cell.
-fn answer(question: Request, backend: &str, shared: &mut Shared) -> Result<Answer> {
+fn answer(question: Request, backend: &str, shared: &mut SharedData) -> Result<Answer> {
     Ok(match question {
         Request::Version => Answer::Version(version::about(backend)?),
         Request::Check(cells) => Answer::Facts(check::check_cells(&cells, &mut shared.corpora)?),

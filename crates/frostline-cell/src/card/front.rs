@@ -2,8 +2,8 @@
 
 use frostline_record::Score;
 
-use super::source::{Source, slug};
-use super::yaml::{Entry, Yaml, lines};
+use super::source::{CardSource, slug};
+use super::yaml::{YamlEntry, Yaml, lines};
 use super::{Card, ModelForm};
 
 /// The hub's name of Universal Dependencies.
@@ -15,39 +15,40 @@ pub(super) fn matter(card: &Card) -> String {
     let mut languages: Vec<&str> = card.data.iter().filter_map(|source| source.language.as_deref()).collect();
     languages.dedup();
     if !languages.is_empty() {
-        map.push(Entry::texts("language", languages));
+        map.push(YamlEntry::texts("language", languages));
     }
     map.extend(licence(card));
     let library = if card.form == ModelForm::TransformersJs { "transformers.js" } else { "transformers" };
-    map.push(Entry::text("library_name", library));
-    map.push(Entry::text("pipeline_tag", pipeline(card)));
+    map.push(YamlEntry::text("library_name", library));
+    map.push(YamlEntry::text("pipeline_tag", pipeline(card)));
     map.extend(card.encoder.hub_model().map(|name| {
-        Entry::text("base_model", name)
+        YamlEntry::text("base_model", name)
             .with_comment("The encoder's name in the settings: check that it is the hub's.")
     }));
     let mut names: Vec<&str> = card.data.iter().map(hub_dataset).collect();
     names.dedup();
-    map.push(Entry::texts("datasets", names));
-    map.push(Entry::texts("tags", tags(card)));
+    map.push(YamlEntry::texts("datasets", names));
+    map.push(YamlEntry::texts("tags", tags(card)));
     let results = results(card);
     let has_f1 = results.iter().any(|result| result.f1.is_some());
-    map.push(Entry::texts("metrics", ["accuracy", "f1"].into_iter().take(if has_f1 { 2 } else { 1 })));
+    map.push(YamlEntry::texts("metrics", ["accuracy", "f1"].into_iter().take(if has_f1 { 2 } else { 1 })));
     if !results.is_empty() {
         let results = results.iter().map(|result| result.yaml(card)).collect();
-        let model = vec![Entry::text("name", card.title()), Entry::new("results", Yaml::List(results))];
-        map.push(Entry::new("model-index", Yaml::List(vec![Yaml::Map(model)])));
+        let model =
+            vec![YamlEntry::text("name", card.title()), YamlEntry::new("results", Yaml::List(results))];
+        map.push(YamlEntry::new("model-index", Yaml::List(vec![Yaml::Map(model)])));
     }
     lines(&map)
 }
 
 /// Returns one licence if encoder and data have the same; otherwise `other`, with each licence.
-fn licence(card: &Card) -> Vec<Entry> {
+fn licence(card: &Card) -> Vec<YamlEntry> {
     let all = || std::iter::once(&card.encoder).chain(&card.data);
     let encoder = card.encoder.hub_licence();
     if let Some(same) = encoder.filter(|_| all().all(|source| source.hub_licence() == encoder)) {
-        return vec![Entry::text("license", same)];
+        return vec![YamlEntry::text("license", same)];
     }
-    let mut entry = Entry::text("license", "other")
+    let mut entry = YamlEntry::text("license", "other")
         .with_comment("Decide under which licence the model may be published: that follows from these.");
     for source in all() {
         entry = entry.with_comment(format!("{}: {}", source.name, source.licence_text()));
@@ -56,7 +57,7 @@ fn licence(card: &Card) -> Vec<Entry> {
     let mut map = vec![entry];
     if let Some(mut names) = stated {
         names.dedup();
-        map.push(Entry::text("license_name", names.join("-and-")));
+        map.push(YamlEntry::text("license_name", names.join("-and-")));
     }
     map
 }
@@ -65,7 +66,7 @@ fn pipeline(card: &Card) -> &'static str {
     if card.labels_words() { "token-classification" } else { "text-classification" }
 }
 
-fn hub_dataset(source: &Source) -> &str {
+fn hub_dataset(source: &CardSource) -> &str {
     if source.treebank.is_some() { HUB_TREEBANKS } else { &source.name }
 }
 
@@ -89,22 +90,22 @@ fn tags(card: &Card) -> Vec<&'static str> {
 }
 
 /// A split's scores.
-struct Found<'a> {
+struct SplitScores<'a> {
     split: &'a str,
     accuracy: f64,
     /// The subject of the F1, and its value.
     f1: Option<(&'static str, f64)>,
 }
 
-fn results<'a>(card: &'a Card) -> Vec<Found<'a>> {
+fn results<'a>(card: &'a Card) -> Vec<SplitScores<'a>> {
     let scores = card.outcome().into_iter().flat_map(|outcome| &outcome.scores);
-    let found = scores.filter(|(_, score)| score.words > 0).map(|(split, score)| Found {
+    let found = scores.filter(|(_, score)| score.words > 0).map(|(split, score)| SplitScores {
         split,
         accuracy: score.accuracy(),
         f1: f1(card, split, score),
     });
     // The test split first, since it is the one to quote.
-    let mut found: Vec<Found<'a>> = found.collect();
+    let mut found: Vec<SplitScores<'a>> = found.collect();
     found.sort_by_key(|found| found.split != "test");
     found
 }
@@ -118,12 +119,12 @@ pub(super) fn f1(card: &Card, split: &str, score: &Score) -> Option<(&'static st
     }
 }
 
-impl Found<'_> {
+impl SplitScores<'_> {
     fn yaml(&self, card: &Card) -> Yaml {
         let source = &card.data[0];
         let task = vec![
-            Entry::text("type", pipeline(card)),
-            Entry::text(
+            YamlEntry::text("type", pipeline(card)),
+            YamlEntry::text(
                 "name",
                 format!(
                     "{} of {}",
@@ -132,12 +133,17 @@ impl Found<'_> {
                 ),
             ),
         ];
-        let mut dataset = vec![Entry::text("name", &source.name), Entry::text("type", hub_dataset(source))];
-        dataset.extend(source.treebank.as_deref().map(|treebank| Entry::text("config", treebank)));
-        dataset.push(Entry::text("split", if self.split == "dev" { "validation" } else { self.split }));
+        let mut dataset =
+            vec![YamlEntry::text("name", &source.name), YamlEntry::text("type", hub_dataset(source))];
+        dataset.extend(source.treebank.as_deref().map(|treebank| YamlEntry::text("config", treebank)));
+        dataset.push(YamlEntry::text("split", if self.split == "dev" { "validation" } else { self.split }));
         let metric = |kind: &'static str, name: &str, value: f64| {
             let value = Yaml::Number(format!("{value:.6}"));
-            Yaml::Map(vec![Entry::text("type", kind), Entry::text("name", name), Entry::new("value", value)])
+            Yaml::Map(vec![
+                YamlEntry::text("type", kind),
+                YamlEntry::text("name", name),
+                YamlEntry::new("value", value),
+            ])
         };
         let mut metrics = vec![metric("accuracy", "Accuracy over all words", self.accuracy)];
         if !card.labels_words() {
@@ -145,9 +151,9 @@ impl Found<'_> {
         }
         metrics.extend(self.f1.map(|(name, value)| metric("f1", name, value)));
         Yaml::Map(vec![
-            Entry::new("task", Yaml::Map(task)),
-            Entry::new("dataset", Yaml::Map(dataset)),
-            Entry::new("metrics", Yaml::List(metrics)),
+            YamlEntry::new("task", Yaml::Map(task)),
+            YamlEntry::new("dataset", Yaml::Map(dataset)),
+            YamlEntry::new("metrics", Yaml::List(metrics)),
         ])
     }
 }

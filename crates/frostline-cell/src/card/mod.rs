@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use frostline_record::{Outcome, Record, StageOutcome, TaskFacts, TaskOutcome, TaskSettings, Unit};
 
-use source::Source;
+use source::CardSource;
 
 /// The card's name in a model's folder.
 pub const FILE: &str = "README.md";
@@ -97,8 +97,8 @@ pub(crate) struct Card<'a> {
     settings: &'a TaskSettings,
     facts: &'a TaskFacts,
     /// The task's own data, then the data of the other trained tasks, each once.
-    data: Vec<Source>,
-    encoder: Source,
+    data: Vec<CardSource>,
+    encoder: CardSource,
     /// A sentence about an audit of the saved files.
     audit: Option<&'a str>,
     form: ModelForm,
@@ -115,14 +115,14 @@ impl<'a> Card<'a> {
         let all = &record.cell.settings.tasks;
         let found = all.iter().find(|(name, _)| name.as_str() == task);
         let (_, settings) = found.with_context(|| format!("no task `{task}` in the settings"))?;
-        let mut data = vec![Source::of_data(&record.cell, settings)?];
+        let mut data = vec![CardSource::of_data(&record.cell, settings)?];
         for other in all.values().filter(|other| other.weight > 0.0) {
-            let source = Source::of_data(&record.cell, other)?;
+            let source = CardSource::of_data(&record.cell, other)?;
             if !data.contains(&source) {
                 data.push(source);
             }
         }
-        let encoder = Source::of_encoder(&record.cell)?;
+        let encoder = CardSource::of_encoder(&record.cell)?;
         Ok(Self {
             record,
             result,

@@ -39,7 +39,7 @@ const HUB_LICENCES: [&str; 22] = [
 
 /// A dataset or an encoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct CardSource {
     /// The folder's name, or for an encoder the name in the settings.
     pub name: String,
     /// The ISO 639 code at the beginning of a treebank's file names, or a dataset's short name if it looks like
@@ -56,7 +56,7 @@ pub(super) struct Source {
     pub is_random: bool,
 }
 
-impl Source {
+impl CardSource {
     /// Returns the source of a task's data.
     ///
     /// # Errors
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_base_model_is_named_only_where_the_hub_could_have_it() {
-        let encoder = |name: &str| Source {
+        let encoder = |name: &str| CardSource {
             name: name.into(),
             language: None,
             treebank: None,
@@ -206,6 +206,6 @@ mod tests {
         for (name, expected) in cases {
             assert_eq!(encoder(name).hub_model().as_deref(), expected, "{name}");
         }
-        assert_eq!(Source { is_random: true, ..encoder("minilm") }.hub_model(), None);
+        assert_eq!(CardSource { is_random: true, ..encoder("minilm") }.hub_model(), None);
     }
 }

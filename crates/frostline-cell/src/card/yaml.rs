@@ -12,18 +12,18 @@ pub(super) enum Yaml {
     /// Values, one per line.
     List(Vec<Yaml>),
     /// Keys in their order, each with the lines of a comment above it.
-    Map(Vec<Entry>),
+    Map(Vec<YamlEntry>),
 }
 
 /// A key with its value.
-pub(super) struct Entry {
+pub(super) struct YamlEntry {
     pub key: &'static str,
     pub value: Yaml,
     /// Each becomes a line `# ...` above the key.
     pub comments: Vec<String>,
 }
 
-impl Entry {
+impl YamlEntry {
     pub fn new(key: &'static str, value: Yaml) -> Self {
         Self { key, value, comments: Vec::new() }
     }
@@ -43,14 +43,14 @@ impl Entry {
 }
 
 /// Returns the lines of a map.
-pub(super) fn lines(map: &[Entry]) -> String {
+pub(super) fn lines(map: &[YamlEntry]) -> String {
     let mut out = String::new();
     write_map(map, "", "", &mut out);
     out
 }
 
-fn write_map(map: &[Entry], first: &str, indent: &str, out: &mut String) {
-    for (at, Entry { key, value, comments }) in map.iter().enumerate() {
+fn write_map(map: &[YamlEntry], first: &str, indent: &str, out: &mut String) {
+    for (at, YamlEntry { key, value, comments }) in map.iter().enumerate() {
         for comment in comments {
             let comment: String = comment.chars().map(|c| if is_plain(c) { c } else { ' ' }).collect();
             out.push_str(&format!("{indent}# {comment}\n"));
@@ -162,8 +162,8 @@ mod tests {
             "\u{FEFF}x",
         ];
         let map = lines(&[
-            Entry::texts("all", texts).with_comment("a\ncomment: \u{7}"),
-            Entry::text("last", "x: y"),
+            YamlEntry::texts("all", texts).with_comment("a\ncomment: \u{7}"),
+            YamlEntry::text("last", "x: y"),
         ]);
         let read: serde_yaml_ng::Value =
             serde_yaml_ng::from_str(&map).unwrap_or_else(|error| panic!("{error}\n{map}"));
@@ -175,9 +175,10 @@ mod tests {
 
     #[test]
     fn lists_and_maps_nest() {
-        let inner = || Yaml::Map(vec![Entry::text("a", "x"), Entry::new("b", Yaml::Number("0.5".into()))]);
+        let inner =
+            || Yaml::Map(vec![YamlEntry::text("a", "x"), YamlEntry::new("b", Yaml::Number("0.5".into()))]);
         let list = Yaml::List(vec![inner(), inner()]);
-        let text = lines(&[Entry::new("list", list), Entry::new("map", inner())]);
+        let text = lines(&[YamlEntry::new("list", list), YamlEntry::new("map", inner())]);
         assert_eq!(text, "list:\n- a: x\n  b: 0.5\n- a: x\n  b: 0.5\nmap:\n  a: x\n  b: 0.5\n");
     }
 }

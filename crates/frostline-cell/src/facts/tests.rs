@@ -8,8 +8,8 @@ use frostline_score::Familiarity;
 
 use super::Known;
 use crate::aligned::{AlignedSplit, AlignedTask, Alignments};
-use crate::corpus::{File, Files, Portion, Portions};
-use crate::document::{Document, Format};
+use crate::corpus::{Files, ParsedFile, Portion, Portions};
+use crate::document::{Document, DocumentFormat};
 
 /// Room for two subwords in addition to `[CLS]` and `[SEP]`.
 const MAX_LENGTH: usize = 4;
@@ -30,9 +30,9 @@ fn conllu(sentences: &[&str]) -> String {
 }
 
 /// Returns a text as a parsed file.
-fn file(text: &str, name: &str, format: Format) -> File {
+fn file(text: &str, name: &str, format: DocumentFormat) -> ParsedFile {
     let document = Arc::new(Document::parse(text.into(), name, format).expect("sentences"));
-    File { path: name.into(), key: name.into(), document }
+    ParsedFile { path: name.into(), key: name.into(), document }
 }
 
 /// Returns the splits of the treebank.
@@ -45,7 +45,7 @@ fn splits(data: &DataSettings) -> Portions {
     ]);
     let dev = conllu(&["the/DET dog/NOUN barks/VERB", "Fly/VERB away/ADV \u{200b}/SYM"]);
     let test = conllu(&["dogs/NOUN fly/VERB"]);
-    let file = |text: &str, name| file(text, name, Format::Treebank);
+    let file = |text: &str, name| file(text, name, DocumentFormat::Treebank);
     let files = Files {
         train: Some(file(&train, "train.conllu")),
         dev: Some(file(&dev, "dev.conllu")),
@@ -143,7 +143,7 @@ fn a_small_treebank_is_counted_as_by_hand() {
 
 #[test]
 fn sentences_of_another_split_are_counted_whatever_their_case_and_punctuation() {
-    let file = |sentences: &[&str], name| Some(file(&conllu(sentences), name, Format::Treebank));
+    let file = |sentences: &[&str], name| Some(file(&conllu(sentences), name, DocumentFormat::Treebank));
     let data = DataSettings::default();
     // Sentences without their text are not counted as equal.
     let dev =
@@ -197,7 +197,7 @@ fn what_was_cut_from_train_is_unknown() {
 
 #[test]
 fn labelled_sentences_have_words_without_tags() {
-    let file = |text: &str| file(text, "x.tsv", Format::Sentences);
+    let file = |text: &str| file(text, "x.tsv", DocumentFormat::Sentences);
     let files =
         Files { train: Some(file("the dog\t1\nThe dog\t0\n")), dev: Some(file("the fly\t1\n")), test: None };
     let task = TaskSettings { labels: "label".into(), ..TaskSettings::default() };
@@ -214,7 +214,7 @@ fn labelled_sentences_have_words_without_tags() {
 #[test]
 fn missing_labels_and_removed_text_are_counted() {
     let text = conllu(&["_/DET _/NOUN barks/VERB", "the/_ dog/_", "_/_", "the/DET _/NOUN"]);
-    let one = |name| file(&text, name, Format::Treebank);
+    let one = |name| file(&text, name, DocumentFormat::Treebank);
     let files = Files { train: Some(one("train.conllu")), dev: Some(one("dev.conllu")), test: None };
     let data = DataSettings::default();
     let splits = files.portions(&data, &files.choose(&data, 42), true);
