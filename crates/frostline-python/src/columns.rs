@@ -17,19 +17,19 @@ const MOST_BYTES: usize = 1 << 30;
 const BYTES_PER_ROW: usize = 60;
 
 /// One file.
-pub struct Part {
+pub struct NamedBytes {
     pub name: String,
     pub bytes: Arc<Vec<u8>>,
 }
 
 /// The columns of all files, batch by batch.
-pub struct Columns {
-    batches: Vec<Batch>,
+pub struct TreebankColumns {
+    batches: Vec<ColumnBatch>,
     token_schema: SchemaRef,
     sentence_schema: SchemaRef,
 }
 
-struct Batch {
+struct ColumnBatch {
     /// `id` to `misc`, in the format's order.
     columns: Vec<ArrayRef>,
     /// The number of each row's sentence, from 0 over all files.
@@ -54,12 +54,12 @@ struct Filling {
     bytes: usize,
 }
 
-impl Columns {
+impl TreebankColumns {
     /// Reads the columns of files that were checked.
     ///
     /// # Errors
     /// If a sentence is longer than a batch.
-    pub fn read(parts: &[Part]) -> Result<Self, String> {
+    pub fn read(parts: &[NamedBytes]) -> Result<Self, String> {
         let names: ArrayRef = Arc::new(StringArray::from_iter_values(parts.iter().map(|part| &part.name)));
         let (mut batches, mut number) = (Vec::new(), 0u32);
         for (file, part) in parts.iter().enumerate() {
@@ -87,7 +87,7 @@ impl Columns {
 
     /// A row for each token.
     pub fn tokens(&self) -> Result<Table, String> {
-        let batch = |batch: &Batch| {
+        let batch = |batch: &ColumnBatch| {
             let mut arrays = vec![batch.token_files.clone(), batch.numbers.clone()];
             arrays.extend(batch.columns.iter().cloned());
             RecordBatch::try_new(self.token_schema.clone(), arrays).map_err(|error| error.to_string())
@@ -98,7 +98,7 @@ impl Columns {
 
     /// A row for each sentence; the lists lie over the same columns.
     pub fn sentences(&self) -> Result<Table, String> {
-        let batch = |batch: &Batch| {
+        let batch = |batch: &ColumnBatch| {
             let offsets = OffsetBuffer::new(ScalarBuffer::from(batch.offsets.clone()));
             let mut arrays = vec![batch.sentence_files.clone(), batch.sent_ids.clone(), batch.texts.clone()];
             for column in &batch.columns {
@@ -148,7 +148,7 @@ impl Filling {
         self.bytes += sentence.raw().len();
     }
 
-    fn finish(mut self, names: &ArrayRef) -> Result<Batch, String> {
+    fn finish(mut self, names: &ArrayRef) -> Result<ColumnBatch, String> {
         let column = |(column, builder): (usize, &mut StringBuilder)| -> ArrayRef {
             if column == Column::Head as usize {
                 Arc::new(self.heads.finish())
@@ -163,7 +163,7 @@ impl Filling {
             let made = DictionaryArray::try_new(keys, names.clone()).map_err(|error| error.to_string())?;
             Ok(Arc::new(made))
         };
-        Ok(Batch {
+        Ok(ColumnBatch {
             token_files: files(self.numbers.len())?,
             sentence_files: files(self.offsets.len() - 1)?,
             columns,

@@ -3,10 +3,10 @@
 use pyo3::prelude::*;
 
 /// What an exception of `frostline._errors` is made from: message, advice, file, line, column.
-pub type Parts = (String, String, Option<String>, Option<usize>, Option<usize>);
+pub type ErrorParts = (String, String, Option<String>, Option<usize>, Option<usize>);
 
 /// An exception of `frostline._errors`.
-pub fn raise(py: Python<'_>, class: &str, parts: Parts) -> PyErr {
+pub fn raise(py: Python<'_>, class: &str, parts: ErrorParts) -> PyErr {
     let made = py.import("frostline._errors").and_then(|module| module.getattr(class)?.call1(parts));
     match made {
         Ok(error) => PyErr::from_value(error),

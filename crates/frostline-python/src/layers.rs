@@ -11,7 +11,7 @@ use pyo3::types::PyCapsule;
 
 use crate::errors::raise_text;
 use crate::faults::Fault;
-use crate::source::{Source, read_sources};
+use crate::source::{SourceBytes, read_sources};
 use crate::table::Table;
 use crate::treebank::write_parts;
 
@@ -48,14 +48,14 @@ pub struct LabelledSentence {
 /// The sentences of IOB2 files.
 #[pyclass(frozen, sequence, module = "frostline")]
 pub struct EntityLayer {
-    sources: Vec<Source>,
+    sources: Vec<SourceBytes>,
     all: Vec<TaggedSentence>,
 }
 
 /// The sentences of files with a sentence and a label on each line.
 #[pyclass(frozen, sequence, module = "frostline")]
 pub struct LabelledText {
-    sources: Vec<Source>,
+    sources: Vec<SourceBytes>,
     all: Vec<LabelledSentence>,
 }
 
@@ -98,7 +98,7 @@ pub fn read_labelled(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Labe
     Ok(LabelledText { sources, all })
 }
 
-fn text_of<'a>(py: Python<'_>, source: &'a Source) -> PyResult<&'a str> {
+fn text_of<'a>(py: Python<'_>, source: &'a SourceBytes) -> PyResult<&'a str> {
     std::str::from_utf8(&source.bytes).map_err(|error| {
         let at = error.valid_up_to();
         let text = format!("byte {at} of the text is not UTF-8; convert the file to UTF-8");
@@ -113,7 +113,7 @@ fn item<T: Clone>(all: &[T], at: isize) -> PyResult<T> {
     found.ok_or_else(|| PyIndexError::new_err(format!("there is no sentence {at} among {}", all.len())))
 }
 
-fn names(sources: &[Source]) -> Vec<&str> {
+fn names(sources: &[SourceBytes]) -> Vec<&str> {
     sources.iter().map(|source| source.name.as_str()).collect()
 }
 

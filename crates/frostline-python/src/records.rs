@@ -11,12 +11,12 @@ use crate::errors::raise_text;
 use crate::table::Table;
 
 /// A cell of the sweep, with its record if there is one.
-struct Row {
+struct RecordRow {
     cell: Cell,
     record: Option<Record>,
 }
 
-impl Row {
+impl RecordRow {
     fn status(&self) -> &'static str {
         match &self.record {
             None => "missing",
@@ -43,23 +43,23 @@ pub fn read_records(py: Python<'_>, folder: PathBuf) -> PyResult<Table> {
     table(&rows.map_err(|error| fail(error.to_string()))?).map_err(fail)
 }
 
-fn read_rows(folder: &std::path::Path) -> Result<Vec<Row>, FolderError> {
+fn read_rows(folder: &std::path::Path) -> Result<Vec<RecordRow>, FolderError> {
     let sweep = Sweep::read(folder)?;
     let row = |cell: Cell| {
         let record = read_record(&Sweep::cell_folder(folder, &cell))?;
-        Ok(Row { cell, record })
+        Ok(RecordRow { cell, record })
     };
     sweep.cells.into_iter().map(row).collect()
 }
 
-fn table(rows: &[Row]) -> Result<Table, String> {
-    let text = |get: &dyn Fn(&Row) -> Option<String>| -> ArrayRef {
+fn table(rows: &[RecordRow]) -> Result<Table, String> {
+    let text = |get: &dyn Fn(&RecordRow) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(get).collect::<StringArray>())
     };
-    let float = |get: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
+    let float = |get: &dyn Fn(&RecordRow) -> Option<f64>| -> ArrayRef {
         Arc::new(rows.iter().map(get).collect::<Float64Array>())
     };
-    let count = |get: &dyn Fn(&Row) -> Option<u64>| -> ArrayRef {
+    let count = |get: &dyn Fn(&RecordRow) -> Option<u64>| -> ArrayRef {
         Arc::new(rows.iter().map(get).collect::<UInt64Array>())
     };
     Table::of(vec![

@@ -51,12 +51,12 @@ impl Metric {
 }
 
 /// A treebank that was given, or one that is read from what was given.
-enum Side<'py> {
+enum TreebankSide<'py> {
     Given(PyRef<'py, Treebank>),
     Read(Treebank),
 }
 
-impl<'py> Side<'py> {
+impl<'py> TreebankSide<'py> {
     fn of(object: &Bound<'py, PyAny>) -> PyResult<Self> {
         match object.cast::<Treebank>() {
             Ok(treebank) => Ok(Self::Given(treebank.borrow())),
@@ -98,7 +98,7 @@ pub fn score<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = gold.py();
     let setting = resampling(py, resamples, confidence, seed)?;
-    let (gold, system) = (Side::of(gold)?, Side::of(system)?);
+    let (gold, system) = (TreebankSide::of(gold)?, TreebankSide::of(system)?);
     let (ours, theirs) = (gold.treebank(), system.treebank());
     let found = py.detach(|| metrics(&ours.scored(), &theirs.scored(), &setting));
     let found = found.map_err(|error| fail(py, &[ours, theirs], &error))?;
@@ -180,7 +180,7 @@ pub fn compare<'py>(
         let text = format!("margin is {margin}, expected a number above 0; give 0.005 for half a point");
         return Err(raise_text(py, "SettingError", None, &text));
     }
-    let (gold, a, b) = (Side::of(gold)?, sides(a)?, sides(b)?);
+    let (gold, a, b) = (TreebankSide::of(gold)?, sides(a)?, sides(b)?);
     if a.len() != b.len() || a.is_empty() {
         let text = format!(
             "found {} outputs of A and {} of B, expected the same number; give one of each for every seed",
@@ -189,32 +189,33 @@ pub fn compare<'py>(
         );
         return Err(raise_text(py, "SettingError", None, &text));
     }
-    let of =
-        |sides: &[Side<'_>]| sides.iter().map(|side| side.treebank().names()).collect::<Vec<_>>().join(", ");
+    let of = |sides: &[TreebankSide<'_>]| {
+        sides.iter().map(|side| side.treebank().names()).collect::<Vec<_>>().join(", ")
+    };
     let names = format!("{}, {}, {}", gold.treebank().names(), of(&a), of(&b));
     let gold = gold.treebank().scored();
     let a: Vec<_> = a.iter().map(|side| side.treebank().scored()).collect();
     let b: Vec<_> = b.iter().map(|side| side.treebank().scored()).collect();
-    let found = py.detach(|| Compared::new(&gold, &a, &b, metric, margin, &setting));
+    let found = py.detach(|| ScoreComparison::new(&gold, &a, &b, metric, margin, &setting));
     let found = found.map_err(|text| raise_text(py, "DataError", Some(names), &text))?;
     found.dict(py, metric)
 }
 
 /// One system's outputs: one, or one for each seed.
-fn sides<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Side<'py>>> {
+fn sides<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<TreebankSide<'py>>> {
     let list = object.extract::<Vec<Bound<'py, PyAny>>>();
     match list {
         Ok(items)
             if !object.is_instance_of::<Treebank>() && !object.is_instance_of::<pyo3::types::PyString>() =>
         {
-            items.iter().map(Side::of).collect()
+            items.iter().map(TreebankSide::of).collect()
         }
-        _ => Ok(vec![Side::of(object)?]),
+        _ => Ok(vec![TreebankSide::of(object)?]),
     }
 }
 
 /// The result of a comparison.
-struct Compared {
+struct ScoreComparison {
     scores: [f64; 2],
     difference: [f64; 3],
     p: f64,
@@ -224,7 +225,7 @@ struct Compared {
     seeds: usize,
 }
 
-impl Compared {
+impl ScoreComparison {
     fn new(
         gold: &[ScoredSentence],
         a: &[Vec<ScoredSentence>],

@@ -11,14 +11,14 @@ use crate::errors::raise_text;
 
 /// The bytes of one file.
 #[derive(Clone)]
-pub struct Source {
+pub struct SourceBytes {
     /// The path, or a file object's name.
     pub name: String,
     pub bytes: Arc<Vec<u8>>,
 }
 
 /// Reads a path, a list of paths, or a file object that is open for reading.
-pub fn read_sources(source: &Bound<'_, PyAny>) -> PyResult<Vec<Source>> {
+pub fn read_sources(source: &Bound<'_, PyAny>) -> PyResult<Vec<SourceBytes>> {
     if source.hasattr("read")? {
         return Ok(vec![read_object(source)?]);
     }
@@ -38,11 +38,11 @@ pub fn read_sources(source: &Bound<'_, PyAny>) -> PyResult<Vec<Source>> {
     paths.into_iter().map(|path| read_path(source.py(), path)).collect()
 }
 
-fn read_path(py: Python<'_>, path: PathBuf) -> PyResult<Source> {
+fn read_path(py: Python<'_>, path: PathBuf) -> PyResult<SourceBytes> {
     let read = py.detach(|| std::fs::read(&path));
     let name = path.display().to_string();
     match read {
-        Ok(bytes) => Ok(Source { name, bytes: Arc::new(bytes) }),
+        Ok(bytes) => Ok(SourceBytes { name, bytes: Arc::new(bytes) }),
         // With the number of the error, Python chooses the class, such as FileNotFoundError.
         Err(error) => Err(match error.raw_os_error() {
             Some(number) => PyOSError::new_err((number, error.to_string(), name)),
@@ -51,7 +51,7 @@ fn read_path(py: Python<'_>, path: PathBuf) -> PyResult<Source> {
     }
 }
 
-fn read_object(object: &Bound<'_, PyAny>) -> PyResult<Source> {
+fn read_object(object: &Bound<'_, PyAny>) -> PyResult<SourceBytes> {
     let read = object.call_method0("read")?;
     let bytes = if let Ok(bytes) = read.cast::<PyBytes>() {
         bytes.as_bytes().to_vec()
@@ -63,5 +63,5 @@ fn read_object(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         return Err(raise_text(object.py(), "SettingError", None, text));
     };
     let name = object.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
-    Ok(Source { name: name.unwrap_or_else(|| "<file object>".into()), bytes: Arc::new(bytes) })
+    Ok(SourceBytes { name: name.unwrap_or_else(|| "<file object>".into()), bytes: Arc::new(bytes) })
 }

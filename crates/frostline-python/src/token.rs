@@ -12,17 +12,17 @@ use pyo3::types::PyDict;
 #[pyclass(frozen, eq, hash, module = "frostline")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token {
-    row: Text,
+    row: TextRange,
     /// Where the first nine columns end in the row.
     ends: [u32; 9],
-    kind: Kind,
+    kind: TokenKind,
     /// The line of the file, from 1.
     #[pyo3(get)]
     line: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum TokenKind {
     Word,
     Range,
     Empty,
@@ -30,12 +30,12 @@ enum Kind {
 
 /// A part of a file's bytes, which were read as UTF-8.
 #[derive(Clone)]
-pub struct Text {
+pub struct TextRange {
     bytes: Arc<Vec<u8>>,
     range: Range<usize>,
 }
 
-impl Text {
+impl TextRange {
     /// A string that is a part of these bytes.
     pub fn part(bytes: &Arc<Vec<u8>>, text: &str) -> Self {
         let start = (text.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
@@ -48,15 +48,15 @@ impl Text {
     }
 }
 
-impl PartialEq for Text {
+impl PartialEq for TextRange {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
     }
 }
 
-impl Eq for Text {}
+impl Eq for TextRange {}
 
-impl std::hash::Hash for Text {
+impl std::hash::Hash for TextRange {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.as_str().hash(state);
     }
@@ -65,13 +65,13 @@ impl std::hash::Hash for Text {
 impl Token {
     fn new(bytes: &Arc<Vec<u8>>, row: &TokenRow<'_>, line: usize) -> Self {
         let kind = match (row.is_range(), row.is_empty_node()) {
-            (true, _) => Kind::Range,
-            (_, true) => Kind::Empty,
-            _ => Kind::Word,
+            (true, _) => TokenKind::Range,
+            (_, true) => TokenKind::Empty,
+            _ => TokenKind::Word,
         };
         let (columns, start) = (row.columns(), row.text().as_ptr() as usize);
         let end = |column: usize| (columns[column].as_ptr() as usize - start + columns[column].len()) as u32;
-        Self { row: Text::part(bytes, row.text()), ends: std::array::from_fn(end), kind, line }
+        Self { row: TextRange::part(bytes, row.text()), ends: std::array::from_fn(end), kind, line }
     }
 
     fn get(&self, column: Column) -> &str {
@@ -155,15 +155,15 @@ impl Token {
     }
     #[getter]
     fn is_word(&self) -> bool {
-        self.kind == Kind::Word
+        self.kind == TokenKind::Word
     }
     #[getter]
     fn is_range(&self) -> bool {
-        self.kind == Kind::Range
+        self.kind == TokenKind::Range
     }
     #[getter]
     fn is_empty_node(&self) -> bool {
-        self.kind == Kind::Empty
+        self.kind == TokenKind::Empty
     }
     fn __str__(&self) -> &str {
         self.row.as_str()
@@ -178,10 +178,10 @@ impl Token {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Sentence {
     tokens: Vec<Token>,
-    comments: Vec<Text>,
-    raw: Text,
-    sent_id: Option<Text>,
-    text: Option<Text>,
+    comments: Vec<TextRange>,
+    raw: TextRange,
+    sent_id: Option<TextRange>,
+    text: Option<TextRange>,
     /// The first line of the sentence in its file, from 1.
     #[pyo3(get)]
     line: usize,
@@ -190,7 +190,7 @@ pub struct Sentence {
 impl Sentence {
     /// A parsed sentence of these bytes, whose first line has this number.
     pub fn new(bytes: &Arc<Vec<u8>>, parsed: &Parsed<'_>, line: usize) -> Self {
-        let part = |text: &str| Text::part(bytes, text);
+        let part = |text: &str| TextRange::part(bytes, text);
         let before = line - parsed.line();
         Self {
             tokens: parsed.rows().map(|row| Token::new(bytes, row, before + parsed.line_of(row))).collect(),
@@ -203,7 +203,7 @@ impl Sentence {
     }
 
     fn words_of(&self) -> impl Iterator<Item = &Token> {
-        self.tokens.iter().filter(|token| token.kind == Kind::Word)
+        self.tokens.iter().filter(|token| token.kind == TokenKind::Word)
     }
 }
 
@@ -211,16 +211,16 @@ impl Sentence {
 impl Sentence {
     #[getter]
     fn sent_id(&self) -> Option<&str> {
-        self.sent_id.as_ref().map(Text::as_str)
+        self.sent_id.as_ref().map(TextRange::as_str)
     }
     #[getter]
     fn text(&self) -> Option<&str> {
-        self.text.as_ref().map(Text::as_str)
+        self.text.as_ref().map(TextRange::as_str)
     }
     /// The comment lines, including `#`.
     #[getter]
     fn comments(&self) -> Vec<&str> {
-        self.comments.iter().map(Text::as_str).collect()
+        self.comments.iter().map(TextRange::as_str).collect()
     }
     /// The values of the comments `# key = value`.
     #[getter]

@@ -13,11 +13,11 @@ use pyo3::exceptions::{PyIndexError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
-use crate::columns::{Columns, Part};
+use crate::columns::{NamedBytes, TreebankColumns};
 use crate::errors::raise_text;
 use crate::faults::{Fault, is_grave};
 use crate::scored::scored_sentence;
-use crate::source::{Source, read_sources};
+use crate::source::{SourceBytes, read_sources};
 use crate::table::Table;
 use crate::token::Sentence;
 
@@ -28,18 +28,18 @@ use crate::token::Sentence;
 /// `treebank.sentences` a row for each sentence.
 #[pyclass(frozen, module = "frostline")]
 pub struct Treebank {
-    inner: Arc<Inner>,
+    inner: Arc<ParsedTreebank>,
 }
 
-struct Inner {
-    sources: Vec<Source>,
-    places: Vec<Place>,
+struct ParsedTreebank {
+    sources: Vec<SourceBytes>,
+    places: Vec<SentencePlace>,
     stats: Stats,
-    columns: OnceLock<Result<Columns, String>>,
+    columns: OnceLock<Result<TreebankColumns, String>>,
 }
 
 /// Where a sentence is.
-struct Place {
+struct SentencePlace {
     source: usize,
     bytes: Range<usize>,
     line: usize,
@@ -52,12 +52,12 @@ struct Place {
 #[pyfunction]
 pub fn read_conllu(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Treebank> {
     let sources = read_sources(source)?;
-    let read = py.detach(|| Inner::new(sources));
+    let read = py.detach(|| ParsedTreebank::new(sources));
     read.map(|inner| Treebank { inner: Arc::new(inner) }).map_err(|fault| fault.raise(py))
 }
 
-impl Inner {
-    fn new(sources: Vec<Source>) -> Result<Self, Box<Fault>> {
+impl ParsedTreebank {
+    fn new(sources: Vec<SourceBytes>) -> Result<Self, Box<Fault>> {
         let (mut places, mut stats) = (Vec::new(), Stats::default());
         for (number, source) in sources.iter().enumerate() {
             for sentence in read_lenient(&source.bytes, Checks::default()) {
@@ -66,22 +66,23 @@ impl Inner {
                 }
                 stats.add(&sentence);
                 let bytes = sentence.byte()..sentence.byte() + sentence.raw().len();
-                places.push(Place { source: number, bytes, line: sentence.line() });
+                places.push(SentencePlace { source: number, bytes, line: sentence.line() });
             }
         }
         Ok(Self { sources, places, stats, columns: OnceLock::new() })
     }
 
-    fn sentence(&self, place: &Place) -> Option<Sentence> {
+    fn sentence(&self, place: &SentencePlace) -> Option<Sentence> {
         let bytes = &self.sources[place.source].bytes;
         let parsed = read_lenient(&bytes[place.bytes.clone()], Checks::default()).next()?;
         Some(Sentence::new(bytes, &parsed, place.line))
     }
 
-    fn columns(&self) -> Result<&Columns, String> {
+    fn columns(&self) -> Result<&TreebankColumns, String> {
         let made = self.columns.get_or_init(|| {
-            let part = |source: &Source| Part { name: source.name.clone(), bytes: source.bytes.clone() };
-            Columns::read(&self.sources.iter().map(part).collect::<Vec<_>>())
+            let part =
+                |source: &SourceBytes| NamedBytes { name: source.name.clone(), bytes: source.bytes.clone() };
+            TreebankColumns::read(&self.sources.iter().map(part).collect::<Vec<_>>())
         });
         made.as_ref().map_err(String::clone)
     }
@@ -100,7 +101,11 @@ impl Treebank {
         self.inner.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    fn table(&self, py: Python<'_>, select: fn(&Columns) -> Result<Table, String>) -> PyResult<Table> {
+    fn table(
+        &self,
+        py: Python<'_>,
+        select: fn(&TreebankColumns) -> Result<Table, String>,
+    ) -> PyResult<Table> {
         let made = py.detach(|| self.inner.columns().and_then(select));
         made.map_err(|text| raise_text(py, "DataError", Some(self.names()), &text))
     }
@@ -117,13 +122,13 @@ impl Treebank {
     /// An Arrow table with a row for each token.
     #[getter]
     fn tokens(&self, py: Python<'_>) -> PyResult<Table> {
-        self.table(py, Columns::tokens)
+        self.table(py, TreebankColumns::tokens)
     }
 
     /// An Arrow table with a row for each sentence, whose columns contain lists.
     #[getter]
     fn sentences(&self, py: Python<'_>) -> PyResult<Table> {
-        self.table(py, Columns::sentences)
+        self.table(py, TreebankColumns::sentences)
     }
 
     /// The numbers of sentences, words, ranges and empty nodes.
@@ -203,7 +208,7 @@ pub fn write_parts<'a>(
 /// The iterator over a treebank.
 #[pyclass(frozen, module = "frostline")]
 pub struct Sentences {
-    inner: Arc<Inner>,
+    inner: Arc<ParsedTreebank>,
     at: AtomicUsize,
 }
 
