@@ -25,7 +25,7 @@ pub(crate) struct Window {
 }
 
 /// Models of one configuration on some backend.
-pub(crate) trait Engine: Send + Sync {
+pub(crate) trait TaggerEngine: Send + Sync {
     /// Computes for each wanted model one row of logits per label position, in order.
     fn logits(&self, wanted: &[usize], windows: &[Window]) -> Vec<Vec<f32>>;
 
@@ -49,12 +49,12 @@ pub(crate) struct Build<'a> {
 
 /// Engines, and how many values their models have.
 pub(crate) struct Built {
-    pub engines: Vec<Box<dyn Engine>>,
+    pub engines: Vec<Box<dyn TaggerEngine>>,
     pub kept_values: usize,
     pub separate_values: usize,
 }
 
-struct Loaded<B: Kernels> {
+struct LoadedModels<B: Kernels> {
     branches: Branches<B>,
     config: EncoderConfig,
     pass: Pass,
@@ -78,7 +78,7 @@ fn load_engine<B: Kernels>(
     EngineModels { models, precision }: &EngineModels<'_>,
     device: &B::Device,
     pool: &mut ParameterPool<B>,
-) -> Result<Box<dyn Engine>> {
+) -> Result<Box<dyn TaggerEngine>> {
     let config = models[0].config.clone();
     // The input's words are not known in advance, so the whole word table is kept.
     let vocabulary = Vocabulary::full(config.vocabulary);
@@ -95,10 +95,10 @@ fn load_engine<B: Kernels>(
     // A backend computes on several threads side by side if a result depends neither on the other rows of a pass nor
     // on the number of threads.
     let on_threads = choice.passes_on_threads::<B>();
-    Ok(Box::new(Loaded { branches, config, pass, on_threads, choice }))
+    Ok(Box::new(LoadedModels { branches, config, pass, on_threads, choice }))
 }
 
-impl<B: Kernels> Engine for Loaded<B> {
+impl<B: Kernels> TaggerEngine for LoadedModels<B> {
     fn on_threads(&self) -> bool {
         self.on_threads
     }

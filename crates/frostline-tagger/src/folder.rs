@@ -15,24 +15,24 @@ use crate::model_folder::ModelFolder;
 pub struct ModelMismatch(pub String);
 
 /// A model that labels words.
-pub(crate) struct Found {
+pub(crate) struct FoundModel {
     pub model: ModelFolder,
     pub saved: Option<SavedModel>,
 }
 
 /// A model folder with the metadata that Frostline saved in it.
-struct Candidate {
+struct CandidateFolder {
     place: PathBuf,
     saved: Option<SavedModel>,
 }
 
 /// Finds the model of a task, or of the headline task if none is given.
-pub(crate) fn find_model(folder: &Path, task: Option<&str>) -> Result<Found> {
+pub(crate) fn find_model(folder: &Path, task: Option<&str>) -> Result<FoundModel> {
     let all = find_candidates(folder)?;
     let chosen = match task {
         None => &all[0],
         Some(task) => all.iter().find(|one| one.has_task(task)).ok_or_else(|| {
-            let there: Vec<&str> = all.iter().flat_map(Candidate::tasks_of_head).collect();
+            let there: Vec<&str> = all.iter().flat_map(CandidateFolder::tasks_of_head).collect();
             let there = if there.is_empty() { "none are named".into() } else { there.join(", ") };
             ModelMismatch(format!(
                 "{}: no saved head of a task `{task}`; there are: {there}",
@@ -45,7 +45,7 @@ pub(crate) fn find_model(folder: &Path, task: Option<&str>) -> Result<Found> {
     let unit = chosen.saved.as_ref().map(|saved| saved.unit);
     if unit == Some(Unit::Sentences) || model.head().kind != HeadKind::Linear {
         let words = all.iter().filter(|one| one.saved.as_ref().is_some_and(|it| it.unit == Unit::Words));
-        let words: Vec<&str> = words.flat_map(Candidate::tasks_of_head).collect();
+        let words: Vec<&str> = words.flat_map(CandidateFolder::tasks_of_head).collect();
         let next = match words.is_empty() {
             true => "give a model that labels words".into(),
             false => format!("a head for words: --task {}", words.join(" or --task ")),
@@ -61,11 +61,11 @@ pub(crate) fn find_model(folder: &Path, task: Option<&str>) -> Result<Found> {
         ))
         .into());
     }
-    Ok(Found { model, saved: chosen.saved.clone() })
+    Ok(FoundModel { model, saved: chosen.saved.clone() })
 }
 
 /// Returns the models in a folder, at least one. The headline task's comes first.
-fn find_candidates(folder: &Path) -> Result<Vec<Candidate>> {
+fn find_candidates(folder: &Path) -> Result<Vec<CandidateFolder>> {
     let shown = folder.display();
     let entries =
         fs::read_dir(folder).map_err(|error| anyhow!("{shown}: cannot be read: {error}; check the path"))?;
@@ -95,11 +95,11 @@ fn find_candidates(folder: &Path) -> Result<Vec<Candidate>> {
         };
         bail!("{shown} holds no model: {next}");
     }
-    let candidate = |place: PathBuf| Ok(Candidate { saved: SavedModel::read(&place)?, place });
+    let candidate = |place: PathBuf| Ok(CandidateFolder { saved: SavedModel::read(&place)?, place });
     places.into_iter().map(candidate).collect()
 }
 
-impl Candidate {
+impl CandidateFolder {
     /// Returns the tasks that share the model's head; empty if `frostline.json` is missing.
     fn tasks_of_head(&self) -> Vec<&str> {
         match &self.saved {

@@ -9,7 +9,7 @@ use frostline_record::SavedModel;
 use rayon::prelude::*;
 
 use crate::answer::Part;
-use crate::engine::{BATCH_TOKENS, Engine, Window};
+use crate::engine::{BATCH_TOKENS, TaggerEngine, Window};
 use crate::slices::{Slice, cut_slices, group_slices};
 
 /// What a tagger has of its own, next to encoder and tokenizer.
@@ -41,17 +41,17 @@ impl TaggerModel {
 }
 
 /// Models with one tokenizer and one configuration.
-pub(crate) struct Group {
+pub(crate) struct ModelGroup {
     pub models: Vec<TaggerModel>,
     pub aligner: Aligner,
     pub encoder: EncoderConfig,
-    pub engine: Box<dyn Engine>,
+    pub engine: Box<dyn TaggerEngine>,
 }
 
 /// Gets the place of a model among the wanted ones, of a part, of a word among the part's own, and its logits.
 pub(crate) type VisitWord<'a> = dyn FnMut([usize; 3], &[f32]) + Send + 'a;
 
-impl Group {
+impl ModelGroup {
     /// Returns the number of context words that a part needs on either side: as many as a window can contain.
     pub fn context(&self) -> usize {
         self.aligner.options().max_length

@@ -8,7 +8,7 @@ use frostline_model::EncoderConfig;
 use frostline_record::{Precision, SavedModel};
 
 use crate::answer::Options;
-use crate::folder::{self, Found, ModelMismatch};
+use crate::folder::{self, FoundModel, ModelMismatch};
 use crate::model_folder::ModelFolder;
 
 /// The largest file of a tokenizer that is compared.
@@ -25,7 +25,7 @@ pub(crate) struct OpenedModel {
 
 /// The settings and files on which the subwords of a sentence and the outputs for them depend, apart from weights.
 #[derive(PartialEq)]
-pub(crate) struct Reading {
+pub(crate) struct ReadingSettings {
     /// The bytes of the tokenizer's files that are present.
     tokenizer: Vec<Option<Vec<u8>>>,
     /// The configuration without what matters only in training.
@@ -39,8 +39,8 @@ pub(crate) struct Reading {
 ///
 /// # Errors
 /// If there is no model that labels words, or an option does not fit it.
-pub(crate) fn open_model(folder: &Path, options: &Options) -> Result<(OpenedModel, Reading)> {
-    let Found { model, saved } = folder::find_model(folder, options.task.as_deref())?;
+pub(crate) fn open_model(folder: &Path, options: &Options) -> Result<(OpenedModel, ReadingSettings)> {
+    let FoundModel { model, saved } = folder::find_model(folder, options.task.as_deref())?;
     model.check_names()?;
     let longest = model.config.longest_input();
     let noted = saved.as_ref();
@@ -50,7 +50,7 @@ pub(crate) fn open_model(folder: &Path, options: &Options) -> Result<(OpenedMode
         let reason = format!("{shown}: the encoder has {longest} positions, not {max_length}; lower it");
         return Err(ModelMismatch(reason).into());
     }
-    let reading = Reading {
+    let reading = ReadingSettings {
         tokenizer: tokenizer_bytes(&model.place),
         config: without_training(&model.config),
         max_length,
@@ -60,7 +60,7 @@ pub(crate) fn open_model(folder: &Path, options: &Options) -> Result<(OpenedMode
     Ok((OpenedModel { model, saved }, reading))
 }
 
-impl Reading {
+impl ReadingSettings {
     /// Returns the aligner of a model that reads so.
     ///
     /// # Errors

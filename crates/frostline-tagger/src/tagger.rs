@@ -11,7 +11,7 @@ use frostline_model::EncoderConfig;
 use frostline_record::SavedModel;
 
 use crate::answer::{Answer, Options, Part, softmax};
-use crate::group::{Group, TaggerModel};
+use crate::group::{ModelGroup, TaggerModel};
 use crate::slices::whole_sentences;
 use crate::taggers::Taggers;
 
@@ -123,7 +123,7 @@ impl Tagger {
         self.model().place()
     }
 
-    fn group(&self) -> &Group {
+    fn group(&self) -> &ModelGroup {
         &self.list.groups[0]
     }
 

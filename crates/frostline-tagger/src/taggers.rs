@@ -10,8 +10,8 @@ use rayon::ThreadPool;
 use crate::answer::{Answer, Options, Part};
 use crate::engine::{Build, Built, EngineModels};
 use crate::folder::ModelMismatch;
-use crate::group::{Group, TaggerModel};
-use crate::reading::{OpenedModel, Reading, open_model};
+use crate::group::{ModelGroup, TaggerModel};
+use crate::reading::{OpenedModel, ReadingSettings, open_model};
 use crate::slices::whole_sentences;
 
 /// Trained taggers that share what is equal in them. They can be used by several threads.
@@ -20,7 +20,7 @@ use crate::slices::whole_sentences;
 /// as far up as their embeddings and blocks are equal, one computation serves all of them. Each model's answers
 /// have the same bits as if it were loaded alone.
 pub struct Taggers {
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<ModelGroup>,
     /// The place of each tagger: its group, and its number there.
     places: Vec<[usize; 2]>,
     sharing: Sharing,
@@ -84,10 +84,10 @@ impl Taggers {
         let Built { engines, kept_values, separate_values } =
             pool.install(|| backend::on(&name, build))??;
         let groups = opened.into_iter().zip(aligners).zip(engines);
-        let groups: Vec<Group> = groups
+        let groups: Vec<ModelGroup> = groups
             .map(|((opened, aligner), engine)| {
                 let encoder = opened.models[0].model.config.clone();
-                Group {
+                ModelGroup {
                     models: opened.models.into_iter().map(tagger_model).collect(),
                     aligner,
                     encoder,
@@ -146,7 +146,7 @@ impl Taggers {
     /// contain.
     #[must_use]
     pub fn context(&self) -> usize {
-        self.groups.iter().map(Group::context).max().unwrap_or(0)
+        self.groups.iter().map(ModelGroup::context).max().unwrap_or(0)
     }
 
     /// Returns the number of taggers, at least one.
@@ -186,7 +186,7 @@ impl std::fmt::Debug for Taggers {
 
 /// Models that read the same subwords, before they are loaded.
 struct OpenedGroup {
-    reading: Reading,
+    reading: ReadingSettings,
     models: Vec<OpenedModel>,
 }
 
