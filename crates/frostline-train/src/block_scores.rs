@@ -53,7 +53,7 @@ pub fn score_gradients<B: Train>(
     let model = set_trainable(model, |path| matches!(Group::of(path), Group::Block(_)));
     let norms = block_norms(&model, encoder.depth);
     let gradient = |sentences: &[usize]| gradient_by_block(&model, encoder, settings, task, sentences);
-    let mut moments: Vec<Moments> = vec![Moments::default(); encoder.depth];
+    let mut moments: Vec<DerivativeMoments> = vec![DerivativeMoments::default(); encoder.depth];
     let mut relative = vec![0.0; encoder.depth];
     let (mut sentences, mut scored_batches) = (0, 0);
     for batch in batches {
@@ -70,12 +70,12 @@ pub fn score_gradients<B: Train>(
             }
         }
     }
-    let of_moments = |score: fn(&Moments, usize) -> f64| {
+    let of_moments = |score: fn(&DerivativeMoments, usize) -> f64| {
         moments.par_iter().map(|moments| score(moments, sentences)).collect::<Vec<f64>>()
     };
     Ok(GradientScores {
-        fisher: of_moments(Moments::mean_square),
-        signal_to_noise: of_moments(Moments::signal_to_noise),
+        fisher: of_moments(DerivativeMoments::mean_square),
+        signal_to_noise: of_moments(DerivativeMoments::signal_to_noise),
         relative_norm: relative.iter().map(|sum| sum / scored_batches.max(1) as f64).collect(),
         sentences,
         batches: scored_batches,
@@ -84,12 +84,12 @@ pub fn score_gradients<B: Train>(
 
 /// Mean and sum of squared deviations of each derivative, by Welford's method.
 #[derive(Clone, Default)]
-struct Moments {
+struct DerivativeMoments {
     mean: Vec<f32>,
     deviations: Vec<f32>,
 }
 
-impl Moments {
+impl DerivativeMoments {
     /// Adds the sample that makes `count` of them.
     fn add_sample(&mut self, count: usize, gradient: &[f32]) {
         self.mean.resize(gradient.len(), 0.0);
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn moments_are_those_of_all_samples() {
         let samples = [[1.0, 2.0], [3.0, 2.0], [8.0, 2.0]];
-        let mut moments = Moments::default();
+        let mut moments = DerivativeMoments::default();
         samples.iter().zip(1..).for_each(|(sample, count)| moments.add_sample(count, sample));
         // Means 4 and 2; squares 74/3 and 4; the first variance is 26/2.
         assert!((moments.mean_square(3) - (74.0 / 3.0 + 4.0) / 2.0).abs() < 1e-5);

@@ -189,19 +189,19 @@ fn gradients<B: Train>(policy: &str, device: &B::Device) -> BTreeMap<String, Vec
     let labels = batch.labels.len() as f64;
     let loss = B::k_cross_entropy(logits(&model, 0, &encoder, &mut batch, &pass), &batch.labels);
     let gradients = GradientsParams::from_grads(loss.div_scalar(labels).backward(), &model);
-    let mut found = Found { gradients, path: Vec::new(), all: BTreeMap::new() };
+    let mut found = CollectedGradients { gradients, path: Vec::new(), all: BTreeMap::new() };
     model.visit(&mut found);
     found.all
 }
 
 /// Collects the gradients of a model.
-struct Found {
+struct CollectedGradients {
     gradients: GradientsParams,
     path: Vec<String>,
     all: BTreeMap<String, Vec<f32>>,
 }
 
-impl<B: AutodiffBackend> ModuleVisitor<B> for Found {
+impl<B: AutodiffBackend> ModuleVisitor<B> for CollectedGradients {
     fn enter_module(&mut self, name: &str, _: &str) {
         self.path.push(name.into());
     }

@@ -13,11 +13,11 @@ pub(crate) struct Grown {
     blocks: usize,
     hidden: usize,
     /// Train and dev, by task.
-    splits: Vec<[Rows; 2]>,
+    splits: Vec<[SplitRows; 2]>,
 }
 
 /// A split's hidden states above the prefix.
-struct Rows {
+struct SplitRows {
     values: Vec<f32>,
     starts: Vec<usize>,
 }
@@ -31,14 +31,14 @@ impl Grown {
         smaller: Option<&Self>,
     ) -> Self {
         let tasks = smaller.map_or(Cow::Borrowed(run.tasks), |smaller| Cow::Owned(smaller.under(run.tasks)));
-        let rows = |view| Rows::compute(model, run, view, blocks);
+        let rows = |view| SplitRows::compute(model, run, view, blocks);
         let splits = tasks.iter().map(|task| [rows(task.train), rows(task.dev)]).collect();
         Self { blocks, hidden: run.encoder.hidden, splits }
     }
 
     /// The tasks, reading it.
     pub fn under<'a>(&'a self, tasks: &[Task<'a>]) -> Vec<Task<'a>> {
-        let task = |(task, [train, dev]): (&Task<'a>, &'a [Rows; 2])| Task {
+        let task = |(task, [train, dev]): (&Task<'a>, &'a [SplitRows; 2])| Task {
             train: self.view(task.train, train),
             dev: self.view(task.dev, dev),
             ..*task
@@ -46,14 +46,14 @@ impl Grown {
         tasks.iter().zip(&self.splits).map(task).collect()
     }
 
-    fn view<'a>(&self, view: View<'a>, rows: &'a Rows) -> View<'a> {
-        let Rows { values, starts } = rows;
+    fn view<'a>(&self, view: View<'a>, rows: &'a SplitRows) -> View<'a> {
+        let SplitRows { values, starts } = rows;
         let prefix = Prefix { blocks: self.blocks, hidden: self.hidden, rows: values, starts };
         View { data: view.data, prefix: Some(prefix) }
     }
 }
 
-impl Rows {
+impl SplitRows {
     fn compute<B: Kernels>(model: &Network<B>, run: &Run<'_>, view: View<'_>, blocks: usize) -> Self {
         let mut values = Vec::with_capacity(view.data.subwords() * run.encoder.hidden);
         let mut take = |some: &[f32]| {

@@ -6,14 +6,14 @@ use frostline_record::{Mixing, Settings};
 use crate::{Run, Task};
 
 /// One step: a task's place in the run's list, and the sentences.
-pub(crate) type Planned = (usize, Vec<usize>);
+pub(crate) type PlannedStep = (usize, Vec<usize>);
 
 /// The steps of an epoch, counted from 1 over all stages. Tasks of weight 0 have none.
 ///
 /// A pure function of seed, epoch and sizes: a run that is resumed from a checkpoint plans the same.
-pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, settings: &Settings, epoch: u64) -> Vec<Planned> {
+pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, settings: &Settings, epoch: u64) -> Vec<PlannedStep> {
     let config = &settings.train;
-    let mut queues: Vec<Queue> = (0..tasks.len())
+    let mut queues: Vec<BatchQueue> = (0..tasks.len())
         .filter(|&task| tasks[task].weight > 0.0)
         .map(|task| {
             // The headline's order does not depend on what else is learned.
@@ -21,7 +21,7 @@ pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, settings: &Settings, epo
                 if task == headline { "shuffle".into() } else { format!("shuffle {}", tasks[task].name) };
             let stream = Stream::new(settings.seed, &name).child(epoch);
             let size = tasks[task].train.data.examples.len();
-            Queue { task, size, batch: config.batch, stream, order: Vec::new(), at: 0 }
+            BatchQueue { task, size, batch: config.batch, stream, order: Vec::new(), at: 0 }
         })
         .collect();
     let draw = Stream::new(settings.seed, "mixing").child(epoch);
@@ -48,14 +48,14 @@ impl Run<'_> {
 }
 
 /// One batch of each queue in turn, until all are through.
-fn in_turns(queues: &[Queue]) -> Vec<usize> {
-    let rounds = queues.iter().map(Queue::batches).max().unwrap_or(0);
+fn in_turns(queues: &[BatchQueue]) -> Vec<usize> {
+    let rounds = queues.iter().map(BatchQueue::batches).max().unwrap_or(0);
     let left = |round| (0..queues.len()).filter(move |&queue| round < queues[queue].batches());
     (0..rounds).flat_map(left).collect()
 }
 
 /// As many batches of each queue as it has, shuffled.
-fn shuffled(queues: &[Queue], draw: Stream) -> Vec<usize> {
+fn shuffled(queues: &[BatchQueue], draw: Stream) -> Vec<usize> {
     let owners = queues.iter().enumerate();
     let owners: Vec<usize> =
         owners.flat_map(|(queue, of)| std::iter::repeat_n(queue, of.batches())).collect();
@@ -64,8 +64,8 @@ fn shuffled(queues: &[Queue], draw: Stream) -> Vec<usize> {
 
 /// As many steps as there are batches; each draws its queue with a chance that goes with its size to the
 /// power of one over the temperature.
-fn drawn(queues: &[Queue], draw: Stream, temperature: f64) -> Vec<usize> {
-    let steps: usize = queues.iter().map(Queue::batches).sum();
+fn drawn(queues: &[BatchQueue], draw: Stream, temperature: f64) -> Vec<usize> {
+    let steps: usize = queues.iter().map(BatchQueue::batches).sum();
     let chances: Vec<f64> =
         queues.iter().map(|queue| libm::pow(queue.size as f64, 1.0 / temperature)).collect();
     let sum: f64 = chances.iter().sum();
@@ -82,7 +82,7 @@ fn pick(chances: &[f64], mut left: f64) -> usize {
 }
 
 /// A task's batches, without end: each round is shuffled anew.
-struct Queue {
+struct BatchQueue {
     task: usize,
     size: usize,
     batch: usize,
@@ -92,12 +92,12 @@ struct Queue {
     at: usize,
 }
 
-impl Queue {
+impl BatchQueue {
     fn batches(&self) -> usize {
         self.size.div_ceil(self.batch)
     }
 
-    fn next(&mut self) -> Planned {
+    fn next(&mut self) -> PlannedStep {
         let (round, place) = (self.at / self.batches(), self.at % self.batches());
         self.at += 1;
         if place == 0 {
@@ -121,11 +121,11 @@ mod tests {
         Dataset { examples: vec![example; size], unseen_tags: vec![] }
     }
 
-    fn planned(mixing: Mixing, weights: [f64; 2], epoch: u64) -> Vec<Planned> {
+    fn planned(mixing: Mixing, weights: [f64; 2], epoch: u64) -> Vec<PlannedStep> {
         planned_at(mixing, 2.0, weights, epoch)
     }
 
-    fn planned_at(mixing: Mixing, temperature: f64, weights: [f64; 2], epoch: u64) -> Vec<Planned> {
+    fn planned_at(mixing: Mixing, temperature: f64, weights: [f64; 2], epoch: u64) -> Vec<PlannedStep> {
         let sets = [dataset(21), dataset(70)];
         let names = ["a", "b"];
         let tasks: Vec<Task<'_>> = (0..2)
@@ -139,7 +139,7 @@ mod tests {
         plan(&tasks, 0, &settings, epoch)
     }
 
-    fn tasks(planned: &[Planned]) -> String {
+    fn tasks(planned: &[PlannedStep]) -> String {
         planned.iter().map(|(task, _)| char::from(b'a' + *task as u8)).collect()
     }
 

@@ -21,7 +21,7 @@ pub struct Optimizer<B: Backend> {
     settings: OptimizerSettings,
     rates: LayerDecay,
     /// Of each parameter of the model.
-    places: HashMap<ParamId, Place>,
+    places: HashMap<ParamId, ParameterKind>,
     /// Of each parameter that has received a gradient, except the word table's while the optimiser has it.
     moments: AllMoments<B>,
     /// The word table, where the model has only the rows that a step reads.
@@ -30,7 +30,7 @@ pub struct Optimizer<B: Backend> {
 
 /// What follows from a parameter's path.
 #[derive(Clone, Copy)]
-struct Place {
+struct ParameterKind {
     group: Group,
     /// Whether weight decay acts on it.
     decays: bool,
@@ -60,9 +60,9 @@ impl<B: Kernels> Optimizer<B> {
         A: Train + AutodiffBackend<InnerBackend = B>,
         M: Module<A>,
     {
-        let mut taken = Taken { gradients, all: Vec::new() };
+        let mut taken = TakenParameters { gradients, all: Vec::new() };
         let model = model.map(&mut taken);
-        let Taken { mut all, .. } = taken;
+        let TakenParameters { mut all, .. } = taken;
         if all.is_empty() {
             return (model, Norms::NONE);
         }
@@ -78,14 +78,14 @@ impl<B: Kernels> Optimizer<B> {
         if let Some(table) = &mut word_table
             && let Some(at) = all.iter().position(|part| table.is(part.id))
         {
-            let Part { id, shape, parameter, gradient } = all.remove(at);
+            let FlatParameter { id, shape, parameter, gradient } = all.remove(at);
             let rule = self.rule(lr, self.places[&id], table.next_step());
             table.update(&rule, clipping(&squares, clip), gradient);
             after.insert(id, (shape, parameter));
         }
         self.word_table = word_table;
         let mut kept = Vec::with_capacity(all.len());
-        let updates = all.into_iter().map(|Part { id, shape, parameter, gradient }| {
+        let updates = all.into_iter().map(|FlatParameter { id, shape, parameter, gradient }| {
             let Moments { steps, values: moments } = self.moments.remove(&id).unwrap_or_else(|| {
                 let ([count], device) = (parameter.dims(), parameter.device());
                 Moments {
@@ -143,7 +143,7 @@ impl<B: Kernels> Optimizer<B> {
     }
 
     /// The hyperparameters of a parameter's update.
-    fn rule(&self, lr: f64, place: Place, step: u64) -> AdamW {
+    fn rule(&self, lr: f64, place: ParameterKind, step: u64) -> AdamW {
         let Self { settings, rates, .. } = self;
         AdamW {
             lr: lr * rates.of(place.group),
@@ -200,11 +200,11 @@ impl<B: Kernels> Optimizer<B> {
 
 /// The parameters' names for the optimiser, by path.
 fn ids<A: Backend, M: Module<A>>(model: &M) -> BTreeMap<String, ParamId> {
-    struct Ids {
+    struct ParameterIds {
         path: Vec<String>,
         all: BTreeMap<String, ParamId>,
     }
-    impl<A: Backend> ModuleVisitor<A> for Ids {
+    impl<A: Backend> ModuleVisitor<A> for ParameterIds {
         fn enter_module(&mut self, name: &str, _: &str) {
             self.path.push(name.into());
         }
@@ -215,14 +215,14 @@ fn ids<A: Backend, M: Module<A>>(model: &M) -> BTreeMap<String, ParamId> {
             self.all.insert(self.path.join("."), parameter.id);
         }
     }
-    let mut ids = Ids { path: Vec::new(), all: BTreeMap::new() };
+    let mut ids = ParameterIds { path: Vec::new(), all: BTreeMap::new() };
     model.visit(&mut ids);
     ids.all
 }
 
 /// What follows from the path of each parameter.
-fn places<A: Backend, M: Module<A>>(model: &M) -> HashMap<ParamId, Place> {
-    let place = |path: &str| Place {
+fn places<A: Backend, M: Module<A>>(model: &M) -> HashMap<ParamId, ParameterKind> {
+    let place = |path: &str| ParameterKind {
         group: Group::of(path),
         decays: !matches!(path.rsplit('.').next(), Some("bias" | "gamma" | "beta")),
     };
@@ -276,7 +276,7 @@ impl ReadNorms {
 }
 
 /// A parameter that has a gradient, flattened.
-struct Part<B: Backend> {
+struct FlatParameter<B: Backend> {
     id: ParamId,
     shape: Shape,
     parameter: Tensor<B, 1>,
@@ -284,12 +284,12 @@ struct Part<B: Backend> {
 }
 
 /// Takes the parameters that have a gradient out of a model, so that they can be updated in place.
-struct Taken<B: Backend> {
+struct TakenParameters<B: Backend> {
     gradients: GradientsParams,
-    all: Vec<Part<B>>,
+    all: Vec<FlatParameter<B>>,
 }
 
-impl<A: Train> ModuleMapper<A> for Taken<A::InnerBackend> {
+impl<A: Train> ModuleMapper<A> for TakenParameters<A::InnerBackend> {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
         let Some(gradient) = self.gradients.remove::<A::InnerBackend, D>(parameter.id) else {
             return parameter;
@@ -298,7 +298,12 @@ impl<A: Train> ModuleMapper<A> for Taken<A::InnerBackend> {
         let (shape, device) = (tensor.shape(), tensor.device());
         let count = shape.num_elements();
         let parameter = tensor.inner().reshape([count]);
-        self.all.push(Part { id, shape: shape.clone(), parameter, gradient: gradient.reshape([count]) });
+        self.all.push(FlatParameter {
+            id,
+            shape: shape.clone(),
+            parameter,
+            gradient: gradient.reshape([count]),
+        });
         let empty = |_: &A::Device, _: bool| unreachable!("the parameter is put back before it is read");
         Param::uninitialized(id, empty, device, true, shape)
     }

@@ -111,7 +111,7 @@ impl Probe {
     /// From \[rows, hidden\] to \[rows, classes\]
     #[must_use]
     pub fn logits(&self, features: &[f32]) -> Vec<f32> {
-        let linear = Linear::new(&self.values, self.classes);
+        let linear = LinearProbe::new(&self.values, self.classes);
         let parts = features.par_chunks(ROWS * self.scaling.mean.len());
         let parts: Vec<Vec<f32>> = parts
             .map(|part| {
@@ -173,7 +173,7 @@ impl Scaling {
 }
 
 /// Weights and biases by feature, with columns of zeros up to whole tiles of the product.
-struct Linear {
+struct LinearProbe {
     /// Classes, up to a multiple of [`COLUMNS`].
     columns: usize,
     /// \[hidden, columns\]
@@ -182,7 +182,7 @@ struct Linear {
     biases: Vec<f64>,
 }
 
-impl Linear {
+impl LinearProbe {
     /// Of the weights of all classes, then their biases.
     fn new(values: &[f64], classes: usize) -> Self {
         let columns = classes.next_multiple_of(COLUMNS);
@@ -258,7 +258,7 @@ impl Problem<'_> {
     fn loss(&self, values: &[f64]) -> (f64, Vec<f64>) {
         let (hidden, rows) = (self.hidden(), self.labels.len());
         let size = part_rows(rows);
-        let linear = Linear::new(values, self.classes);
+        let linear = LinearProbe::new(values, self.classes);
         let parts: Vec<Vec<f64>> = self
             .features
             .par_chunks(size * hidden)
@@ -278,7 +278,7 @@ impl Problem<'_> {
     }
 
     /// The summed gradient of some rows, and their summed loss as the last number.
-    fn part(&self, linear: &Linear, features: &[f32], labels: &[u32]) -> Vec<f64> {
+    fn part(&self, linear: &LinearProbe, features: &[f32], labels: &[u32]) -> Vec<f64> {
         let (hidden, classes) = (self.hidden(), self.classes);
         let mut sums = vec![0.0; classes * hidden + classes + 1];
         let (weights, rest) = sums.split_at_mut(classes * hidden);
@@ -318,7 +318,7 @@ type Function<'a> = dyn Fn(&[f64]) -> (f64, Vec<f64>) + 'a;
 /// Minimises a smooth convex function by L-BFGS with backtracking.
 fn minimise(mut at: Vec<f64>, config: &ProbeConfig, function: &Function<'_>) -> (Vec<f64>, Fit) {
     let (mut loss, mut gradient) = function(&at);
-    let mut memory: VecDeque<Pair> = VecDeque::new();
+    let mut memory: VecDeque<CurvaturePair> = VecDeque::new();
     let mut iterations = 0;
     let flat = |gradient: &[f64]| gradient.iter().all(|value| value.abs() <= config.tolerance);
     while iterations < config.iterations && !flat(&gradient) {
@@ -332,7 +332,7 @@ fn minimise(mut at: Vec<f64>, config: &ProbeConfig, function: &Function<'_>) -> 
         else {
             break;
         };
-        let pair = Pair { step: minus(&next, &at), change: minus(&next_gradient, &gradient) };
+        let pair = CurvaturePair { step: minus(&next, &at), change: minus(&next_gradient, &gradient) };
         if dot(&pair.step, &pair.change) > 1e-14 * dot(&pair.change, &pair.change) {
             memory.push_back(pair);
             memory.drain(..memory.len().saturating_sub(MEMORY));
@@ -344,13 +344,13 @@ fn minimise(mut at: Vec<f64>, config: &ProbeConfig, function: &Function<'_>) -> 
 }
 
 /// A step and what it did to the gradient.
-struct Pair {
+struct CurvaturePair {
     step: Vec<f64>,
     change: Vec<f64>,
 }
 
 /// The direction of descent: the gradient turned by what earlier steps tell of the curvature.
-fn descent(gradient: &[f64], memory: &VecDeque<Pair>) -> Vec<f64> {
+fn descent(gradient: &[f64], memory: &VecDeque<CurvaturePair>) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|value| -value).collect();
     let mut shares = Vec::with_capacity(memory.len());
     for pair in memory.iter().rev() {

@@ -13,7 +13,7 @@ use crate::{Evaluation, Optimizer, Run, Saved, TrainError};
 pub(crate) type Best<B> = (Network<B>, Option<Vec<Evaluation>>);
 
 /// The state of a run between two steps.
-pub(crate) struct Start<'a, B: Train> {
+pub(crate) struct RunStart<'a, B: Train> {
     pub model: Network<B>,
     pub optimizer: Optimizer<B::InnerBackend>,
     pub freezer: Freezer<'a, B>,
@@ -29,7 +29,7 @@ pub(crate) fn resume<'a, B: Train>(
     run: &'a Run<'a>,
     mut model: Network<B>,
     saved: Option<Saved>,
-) -> Result<Start<'a, B>, TrainError> {
+) -> Result<RunStart<'a, B>, TrainError> {
     let mut optimizer = Optimizer::new(run.settings.optimizer.clone(), run.encoder.depth);
     let mut at = Progress::new(fingerprints(&model));
     let mut best = None;
@@ -43,7 +43,7 @@ pub(crate) fn resume<'a, B: Train>(
         at = saved.progress;
     }
     let (freezer, model) = Freezer::new(run, at.step, std::mem::take(&mut at.settling), model);
-    Ok(Start { model, optimizer, freezer, at, best })
+    Ok(RunStart { model, optimizer, freezer, at, best })
 }
 
 /// The model with these parameters.

@@ -12,8 +12,8 @@ use crate::freezer::Freezer;
 use crate::losses::Losses;
 use crate::mix::plan;
 use crate::progress::Progress;
-use crate::resume::{Start, resume, save};
-use crate::step::{Step, wait};
+use crate::resume::{RunStart, resume, save};
+use crate::step::{TrainingStep, wait};
 use crate::task::Due;
 use crate::{Evaluation, Finished, LrSchedule, Run, RunEvent, Saved, Sink, TrainError, stopping};
 
@@ -32,7 +32,7 @@ pub fn train<B: Train>(
 ) -> Result<Finished<B>, TrainError> {
     run.check_prefixes();
     let Run { settings, encoder, tasks, headline, before, .. } = *run;
-    let Start { mut model, mut optimizer, mut freezer, mut at, mut best } = resume(run, model, saved)?;
+    let RunStart { mut model, mut optimizer, mut freezer, mut at, mut best } = resume(run, model, saved)?;
     let (epochs, steps) = (run.epochs(), run.steps());
     let schedule = LrSchedule::new(&settings.schedule, settings.optimizer.lr, steps);
     let masks = Stream::new(settings.seed, "dropout");
@@ -46,7 +46,7 @@ pub fn train<B: Train>(
             model = freezer.before_step(at.step, model, &mut optimizer);
             let (task, lr) = (freezer.tasks()[*task], schedule.at(at.step));
             let masks = masks.child(before.1 + at.step);
-            let step = Step::new(encoder, settings, freezer.policy(), task, sentences, masks, lr);
+            let step = TrainingStep::new(encoder, settings, freezer.policy(), task, sentences, masks, lr);
             let subwords = step.subwords();
             let _span = debug_span!("step", step = at.step + 1, subwords, lr).entered();
             let taken;

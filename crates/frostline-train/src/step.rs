@@ -18,7 +18,7 @@ use crate::{Norms, Optimizer, Task, pass};
 const SHARED_FROM: usize = 1 << 24;
 
 /// A training step.
-pub(crate) struct Step<'a> {
+pub(crate) struct TrainingStep<'a> {
     encoder: &'a EncoderConfig,
     settings: &'a Settings,
     policy: &'a ResolvedPolicy,
@@ -34,7 +34,7 @@ pub(crate) struct Step<'a> {
 }
 
 /// The results of a step.
-pub(crate) struct Taken<B: Backend> {
+pub(crate) struct StepResult<B: Backend> {
     /// The mean loss of the step's labels in nats, still on the device; `None` for a batch without labels.
     pub loss: Option<Tensor<B, 1>>,
     /// The norms of the gradients, before clipping.
@@ -44,7 +44,7 @@ pub(crate) struct Taken<B: Backend> {
     pub unread_rows: f64,
 }
 
-impl<'a> Step<'a> {
+impl<'a> TrainingStep<'a> {
     /// Packs the batch of some of the task's train sentences. `masks` is the step's stream of dropout.
     pub fn new(
         encoder: &'a EncoderConfig,
@@ -70,7 +70,7 @@ impl<'a> Step<'a> {
         self,
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
-    ) -> (Network<B>, Taken<B::InnerBackend>) {
+    ) -> (Network<B>, StepResult<B::InnerBackend>) {
         match self.is_shared::<B>() {
             true => awake(|| self.compute(model, optimizer)),
             false => self.compute(model, optimizer),
@@ -87,15 +87,15 @@ impl<'a> Step<'a> {
         mut self,
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
-    ) -> (Network<B>, Taken<B::InnerBackend>) {
+    ) -> (Network<B>, StepResult<B::InnerBackend>) {
         let model = optimizer.lend(model, &mut self.parts);
         let (unread_rows, lr) = (self.unread_rows_decay(), self.lr);
         let (loss, gradients) = self.gradients(&model);
         let Some(gradients) = gradients else {
-            return (model, Taken { loss, norms: Norms::NONE, unread_rows: 1.0 });
+            return (model, StepResult { loss, norms: Norms::NONE, unread_rows: 1.0 });
         };
         let (model, norms) = trace_span!("update").in_scope(|| optimizer.step(lr, model, gradients));
-        (model, Taken { loss, norms, unread_rows })
+        (model, StepResult { loss, norms, unread_rows })
     }
 
     /// The mean loss of all labels, and its gradients if the policy trains something that this head reads.

@@ -10,7 +10,7 @@ use frostline_random::Stream;
 use frostline_record::Settings;
 
 use crate::clock::{Clock, StepTime};
-use crate::step::{Step, wait};
+use crate::step::{TrainingStep, wait};
 use crate::{Optimizer, Task, TrainError};
 
 /// A policy whose steps are timed.
@@ -78,7 +78,7 @@ impl<'a, B: Train> Turns<'a, B> {
         let model = optimizer.take_table(model);
         let masks = Stream::new(settings.seed, "dropout").child(round);
         let clock = Clock::start();
-        let step = Step::new(encoder, settings, policy, *task, &self.batches[at], masks, 0.0);
+        let step = TrainingStep::new(encoder, settings, policy, *task, &self.batches[at], masks, 0.0);
         let (model, taken) = step.take(model, optimizer);
         wait(&model);
         let time = clock.elapsed();
