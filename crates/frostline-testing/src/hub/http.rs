@@ -9,16 +9,16 @@ use super::{Asked, Fault, HubState};
 
 /// An answer.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HubAnswer {
     pub status: u16,
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
 }
 
 /// Answers a request.
-pub(super) type Exchange = fn(&mut HubState, &Asked) -> Answer;
+pub(super) type AnswerRequest = fn(&mut HubState, &Asked) -> HubAnswer;
 
-impl Answer {
+impl HubAnswer {
     pub fn status(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new() }
     }
@@ -39,7 +39,7 @@ pub(super) fn serve(
     listener: &TcpListener,
     server: &'static str,
     state: &Arc<Mutex<HubState>>,
-    exchange: Exchange,
+    exchange: AnswerRequest,
 ) {
     for stream in listener.incoming().flatten() {
         let state = state.clone();
@@ -50,8 +50,8 @@ pub(super) fn serve(
                 let mut state = state.lock().expect("no other exchange failed");
                 state.requests.push(asked.clone());
                 match state.faults.remove(&path) {
-                    Some(Fault::Status(status)) => (Answer::status(status), None),
-                    Some(Fault::Redirect(to)) => (Answer::status(302).with("Location", to), None),
+                    Some(Fault::Status(status)) => (HubAnswer::status(status), None),
+                    Some(Fault::Redirect(to)) => (HubAnswer::status(302).with("Location", to), None),
                     fault => (exchange(&mut state, &asked), fault),
                 }
             };
@@ -101,7 +101,7 @@ fn read_chunks(reader: &mut BufReader<&TcpStream>, body: &mut Vec<u8>) -> Option
     }
 }
 
-fn send_answer(mut stream: &TcpStream, asked: &Asked, mut answer: Answer, fault: Option<Fault>) {
+fn send_answer(mut stream: &TcpStream, asked: &Asked, mut answer: HubAnswer, fault: Option<Fault>) {
     let mut stall = false;
     let mut sent = usize::MAX;
     match fault {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use sha1::Digest as _;
 
-use http::Exchange;
+use http::AnswerRequest;
 
 /// Files of this size and more are large.
 ///
@@ -118,7 +118,7 @@ impl HubServer {
         let state =
             HubState { address: address.clone(), storage: storage_address.clone(), ..HubState::default() };
         let state = Arc::new(Mutex::new(state));
-        let servers: [(TcpListener, &'static str, Exchange); 2] =
+        let servers: [(TcpListener, &'static str, AnswerRequest); 2] =
             [(hub, "hub", routes::answer_hub), (storage, "storage", routes::answer_storage)];
         for (listener, name, exchange) in servers {
             let state = state.clone();
