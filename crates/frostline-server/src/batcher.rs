@@ -15,7 +15,7 @@ use std::thread::{JoinHandle, spawn};
 use frostline_tagger::{Answer, PART_WORDS, Part, SentenceAnswers, SentenceError};
 use tokio::sync::oneshot;
 
-use crate::document::{ModelAnswers, TaggedWord};
+use crate::document::{ModelAnswers, WordTag};
 use crate::metrics::Metrics;
 use crate::models::ServedModels;
 use crate::refusal::Refusal;
@@ -28,7 +28,7 @@ pub(crate) type Reply = Result<Vec<ModelAnswers>, Refusal>;
 
 /// The way to the thread that computes.
 pub(crate) struct Batcher {
-    jobs: Mutex<Option<Sender<Job>>>,
+    jobs: Mutex<Option<Sender<TaggingJob>>>,
     /// Words of all requests that wait.
     waiting: Arc<AtomicUsize>,
     most_waiting: usize,
@@ -36,13 +36,13 @@ pub(crate) struct Batcher {
 }
 
 /// A request's sentences, and their answers as far as they are computed.
-struct Job {
+struct TaggingJob {
     models: Vec<usize>,
     sentences: Vec<Vec<String>>,
     /// What is not tagged yet.
-    left: VecDeque<Stretch>,
+    left: VecDeque<WordStretch>,
     /// What is tagged in this round.
-    taken: Vec<Stretch>,
+    taken: Vec<WordStretch>,
     answers: Vec<ModelAnswers>,
     reply: oneshot::Sender<Reply>,
     held: HeldWords,
@@ -50,7 +50,7 @@ struct Job {
 
 /// Consecutive words of a sentence: all of them, unless it is very long.
 #[derive(Debug, PartialEq)]
-struct Stretch {
+struct WordStretch {
     sentence: usize,
     words: Range<usize>,
 }
@@ -71,7 +71,7 @@ impl Batcher {
     /// Starts the thread.
     pub fn start(models: Arc<ServedModels>, metrics: Arc<Metrics>, most_waiting: usize) -> Self {
         let (jobs, receiver) = channel();
-        let thread = spawn(move || Rounds { models: &models, metrics: &metrics }.run(&receiver));
+        let thread = spawn(move || TaggingRounds { models: &models, metrics: &metrics }.run(&receiver));
         Self {
             jobs: Mutex::new(Some(jobs)),
             waiting: Arc::default(),
@@ -87,14 +87,14 @@ impl Batcher {
     /// If there are too many words, now or at any time, or a sentence cannot be tagged.
     pub async fn tag(&self, models: Vec<usize>, sentences: Vec<Vec<String>>) -> Reply {
         let words: usize = sentences.iter().map(Vec::len).sum();
-        let left: VecDeque<Stretch> = sentences.iter().enumerate().flat_map(cut_sentence).collect();
+        let left: VecDeque<WordStretch> = sentences.iter().enumerate().flat_map(cut_sentence).collect();
         let answers = models.iter().map(|_| sentences.iter().map(|_| Vec::new()).collect()).collect();
         if left.is_empty() {
             return Ok(answers);
         }
         let held = self.hold(words)?;
         let (reply, answer) = oneshot::channel();
-        let job = Job { models, sentences, left, taken: Vec::new(), answers, reply, held };
+        let job = TaggingJob { models, sentences, left, taken: Vec::new(), answers, reply, held };
         let sent = self.jobs.lock().expect("no holder panics").as_ref().map(|jobs| jobs.send(job).is_ok());
         if sent != Some(true) {
             return Err(Refusal::unavailable("the server ends; try another one"));
@@ -137,13 +137,13 @@ impl Batcher {
 }
 
 /// Returns a sentence in stretches that can be tagged one after another.
-fn cut_sentence((sentence, words): (usize, &Vec<String>)) -> impl Iterator<Item = Stretch> {
+fn cut_sentence((sentence, words): (usize, &Vec<String>)) -> impl Iterator<Item = WordStretch> {
     let count = words.len();
-    let stretch = move |from: usize| Stretch { sentence, words: from..(from + PART_WORDS).min(count) };
+    let stretch = move |from: usize| WordStretch { sentence, words: from..(from + PART_WORDS).min(count) };
     (0..count).step_by(PART_WORDS).map(stretch)
 }
 
-impl Job {
+impl TaggingJob {
     /// Takes stretches for a round until they have so many words, and returns how many they have.
     fn take_stretches(&mut self, words: usize) -> usize {
         let mut taken = 0;
@@ -157,7 +157,7 @@ impl Job {
 
     /// Returns the words of what is taken, with their context.
     fn taken_parts(&self, context: usize) -> impl Iterator<Item = Part<'_>> {
-        self.taken.iter().map(move |Stretch { sentence, words: own }| {
+        self.taken.iter().map(move |WordStretch { sentence, words: own }| {
             let words = &self.sentences[*sentence];
             let first = own.start.saturating_sub(context);
             let words = &words[first..(own.end + context).min(words.len())];
@@ -179,22 +179,22 @@ impl Job {
 }
 
 /// The computing thread.
-struct Rounds<'a> {
+struct TaggingRounds<'a> {
     models: &'a ServedModels,
     metrics: &'a Metrics,
 }
 
 /// Why a round was not computed.
-enum Failure {
+enum RoundFailure {
     /// A word of one request cannot be tokenized.
     Sentence(SentenceError),
     Other(String),
 }
 
-impl Rounds<'_> {
+impl TaggingRounds<'_> {
     /// Computes until no request can come any more.
-    fn run(&self, jobs: &Receiver<Job>) {
-        let mut waiting: VecDeque<Job> = VecDeque::new();
+    fn run(&self, jobs: &Receiver<TaggingJob>) {
+        let mut waiting: VecDeque<TaggingJob> = VecDeque::new();
         loop {
             if waiting.is_empty() {
                 match jobs.recv() {
@@ -208,7 +208,7 @@ impl Rounds<'_> {
             // Those whose client has gone, or whose time is over.
             waiting.retain(|job| !job.reply.is_closed());
             let Some(models) = waiting.front().map(|job| job.models.clone()) else { continue };
-            let (round, others): (Vec<Job>, Vec<Job>) =
+            let (round, others): (Vec<TaggingJob>, Vec<TaggingJob>) =
                 waiting.drain(..).partition(|job| job.models == models);
             waiting = others.into();
             waiting.extend(self.compute_round(&models, round));
@@ -216,14 +216,14 @@ impl Rounds<'_> {
     }
 
     /// Tags some sentences of each request, which all ask the same models, and returns the requests that are not finished.
-    fn compute_round(&self, models: &[usize], mut round: Vec<Job>) -> VecDeque<Job> {
+    fn compute_round(&self, models: &[usize], mut round: Vec<TaggingJob>) -> VecDeque<TaggingJob> {
         let share = (ROUND_WORDS / round.len()).max(1);
         let mut words = 0;
-        let take = |job: &mut Job| (words < ROUND_WORDS).then(|| words += job.take_stretches(share));
+        let take = |job: &mut TaggingJob| (words < ROUND_WORDS).then(|| words += job.take_stretches(share));
         let count = round.iter_mut().map_while(take).count();
         self.metrics.observe_round(count, words);
         // Requests for which there was no room come first in the next round.
-        let mut unfinished: VecDeque<Job> = round.split_off(count).into();
+        let mut unfinished: VecDeque<TaggingJob> = round.split_off(count).into();
         let failed = self.tag_taken(models, &mut round);
         for (mut job, failed) in round.into_iter().zip(failed) {
             job.taken.clear();
@@ -237,17 +237,17 @@ impl Rounds<'_> {
     }
 
     /// Tags what is taken of requests, together if no word of them is at fault, and returns the fault of each.
-    fn tag_taken(&self, models: &[usize], round: &mut [Job]) -> Vec<Option<Refusal>> {
+    fn tag_taken(&self, models: &[usize], round: &mut [TaggingJob]) -> Vec<Option<Refusal>> {
         if self.tag_together(models, round).is_ok() {
             return round.iter().map(|_| None).collect();
         }
         // One request's fault is no other's.
-        let alone = |job: &mut Job| self.tag_together(models, std::slice::from_mut(job)).err();
+        let alone = |job: &mut TaggingJob| self.tag_together(models, std::slice::from_mut(job)).err();
         round.iter_mut().map(|job| alone(job).map(|failure| failure.into_refusal(&job.taken))).collect()
     }
 
     /// Tags what is taken of requests, and adds the answers to theirs; adds nothing after a failure.
-    fn tag_together(&self, models: &[usize], jobs: &mut [Job]) -> Result<(), Failure> {
+    fn tag_together(&self, models: &[usize], jobs: &mut [TaggingJob]) -> Result<(), RoundFailure> {
         let context = self.models.taggers.context();
         let parts: Vec<Part<'_>> = jobs.iter().flat_map(|job| job.taken_parts(context)).collect();
         let tagged = self.tag(models, &parts)?;
@@ -255,8 +255,8 @@ impl Rounds<'_> {
             models.iter().zip(tagged).map(|(&model, answers)| self.own_answers(model, answers)).collect();
         for (model, answers) in tagged.into_iter().enumerate() {
             let mut answers = answers.into_iter();
-            for Job { taken, answers: of_job, .. } in &mut *jobs {
-                for (Stretch { sentence, .. }, answers) in taken.iter().zip(&mut answers) {
+            for TaggingJob { taken, answers: of_job, .. } in &mut *jobs {
+                for (WordStretch { sentence, .. }, answers) in taken.iter().zip(&mut answers) {
                     of_job[model][*sentence].extend(answers);
                 }
             }
@@ -270,27 +270,29 @@ impl Rounds<'_> {
         let own = |answer: Answer<'_>| {
             let known = labels.iter().find(|label| ***label == *answer.tag);
             let tag = known.map_or_else(|| answer.tag.into(), Arc::clone);
-            TaggedWord { tag, probability: answer.probability }
+            WordTag { tag, probability: answer.probability }
         };
         answers.into_iter().map(|answers| answers.into_iter().map(own).collect()).collect()
     }
 
-    fn tag(&self, models: &[usize], parts: &[Part<'_>]) -> Result<Vec<SentenceAnswers<'_>>, Failure> {
+    fn tag(&self, models: &[usize], parts: &[Part<'_>]) -> Result<Vec<SentenceAnswers<'_>>, RoundFailure> {
         let tag = AssertUnwindSafe(|| self.models.taggers.tag_parts(models, parts));
         match catch_unwind(tag) {
             Ok(Ok(answers)) => Ok(answers),
             Ok(Err(error)) => Err(match error.downcast() {
-                Ok(sentence) => Failure::Sentence(sentence),
-                Err(other) => Failure::Other(format!("{other:#}")),
+                Ok(sentence) => RoundFailure::Sentence(sentence),
+                Err(other) => RoundFailure::Other(format!("{other:#}")),
             }),
-            Err(_) => Err(Failure::Other("a model's computation has panicked; report this as a bug".into())),
+            Err(_) => {
+                Err(RoundFailure::Other("a model's computation has panicked; report this as a bug".into()))
+            }
         }
     }
 }
 
-impl Failure {
+impl RoundFailure {
     /// Returns the refusal of a request of which these stretches could not be tagged.
-    fn into_refusal(self, taken: &[Stretch]) -> Refusal {
+    fn into_refusal(self, taken: &[WordStretch]) -> Refusal {
         match self {
             Self::Sentence(SentenceError { sentence, source }) => {
                 Refusal::unusable(SentenceError { sentence: taken[sentence].sentence, source }.to_string())
@@ -338,7 +340,7 @@ mod tests {
     fn a_sentence_is_cut_where_a_tagger_cuts_it() {
         let words = vec![String::new(); PART_WORDS + 5];
         let cut: Vec<_> = cut_sentence((3, &words)).collect();
-        let stretch = |words| Stretch { sentence: 3, words };
+        let stretch = |words| WordStretch { sentence: 3, words };
         assert_eq!(cut, [stretch(0..PART_WORDS), stretch(PART_WORDS..PART_WORDS + 5)]);
         assert_eq!(cut_sentence((0, &vec![])).count(), 0);
     }

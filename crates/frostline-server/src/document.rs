@@ -15,16 +15,16 @@ const WHOLE: usize = usize::MAX / 4;
 
 /// A word's tag. It can be kept for longer than the model.
 #[derive(Clone, Debug)]
-pub(crate) struct TaggedWord {
+pub(crate) struct WordTag {
     pub tag: Arc<str>,
     pub probability: f32,
 }
 
 /// The answers of one model: for each sentence, one per word.
-pub(crate) type ModelAnswers = Vec<Vec<TaggedWord>>;
+pub(crate) type ModelAnswers = Vec<Vec<WordTag>>;
 
 /// What is to be tagged.
-pub(crate) enum Document {
+pub(crate) enum TaggingInput {
     /// Sentences of text.
     Text(Vec<TextPart>),
     /// Sentences of words.
@@ -45,7 +45,7 @@ pub(crate) fn part_words(parts: &[TextPart]) -> Vec<Vec<String>> {
     parts.iter().map(|part| part.words().map(String::from).collect()).collect()
 }
 
-impl TaggedWord {
+impl WordTag {
     fn answer(&self) -> Answer<'_> {
         Answer { tag: &self.tag, probability: self.probability }
     }
@@ -56,7 +56,7 @@ impl TaggedWord {
     }
 }
 
-impl Document {
+impl TaggingInput {
     /// Reads a sentence from each line, with words between white space.
     pub fn from_lines(text: &str) -> Self {
         let words = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
@@ -185,26 +185,29 @@ impl Document {
 mod tests {
     use super::*;
 
-    fn words(document: &Document) -> Vec<String> {
+    fn words(document: &TaggingInput) -> Vec<String> {
         document.words().iter().map(|words| words.join(" ")).collect()
     }
 
     #[test]
     fn every_form_of_input_has_words() {
-        let text = Document::Text(split_text("Ice melts. Snow,\r\ntoo.", SentenceSplit::Unicode));
+        let text = TaggingInput::Text(split_text("Ice melts. Snow,\r\ntoo.", SentenceSplit::Unicode));
         assert_eq!(words(&text), ["Ice melts .", "Snow ,", "too ."]);
-        assert_eq!(words(&Document::from_lines("Ice melts.\n\n Snow  too\n")), ["Ice melts.", "Snow too"]);
-        assert_eq!(words(&Document::from_column("Ice\tx\nmelts\n\n\nSnow\n")), ["Ice melts", "Snow"]);
+        assert_eq!(
+            words(&TaggingInput::from_lines("Ice melts.\n\n Snow  too\n")),
+            ["Ice melts.", "Snow too"]
+        );
+        assert_eq!(words(&TaggingInput::from_column("Ice\tx\nmelts\n\n\nSnow\n")), ["Ice melts", "Snow"]);
         let conllu = "# a = b\n1-2\tdont\t_\t_\t_\t_\t_\t_\t_\t_\n1\tdo\t_\t_\t_\t_\t0\t_\t_\t_\n2\tnt\t_\t_\t_\t_\t1\t_\t_\t_\n\n";
-        assert_eq!(words(&Document::from_conllu(conllu.as_bytes()).expect("CoNLL-U")), ["do nt"]);
+        assert_eq!(words(&TaggingInput::from_conllu(conllu.as_bytes()).expect("CoNLL-U")), ["do nt"]);
     }
 
     #[test]
     fn only_filled_columns_of_a_treebank_change() {
         let conllu = "# a = b\n1-2\tdont\t_\t_\t_\t_\t_\t_\t_\t_\n1\tdo\tx\t_\t_\t_\t0\troot\t_\tA=B\n2\tnt\t_\tADV\t_\t_\t1\tdep\t_\t_\n\n";
         let targets = TagTargets::new(vec!["upos".parse().expect("a target")]).expect("one target");
-        let tagged = |tag: &str| TaggedWord { tag: tag.into(), probability: 0.5 };
-        let document = Document::from_conllu(conllu.as_bytes()).expect("CoNLL-U");
+        let tagged = |tag: &str| WordTag { tag: tag.into(), probability: 0.5 };
+        let document = TaggingInput::from_conllu(conllu.as_bytes()).expect("CoNLL-U");
         let answers = [vec![vec![tagged("AUX"), tagged("PART")]]];
         let written = document.write_conllu(&targets, &answers, false).expect("CoNLL-U");
         let expected = conllu.replace("do\tx\t_", "do\tx\tAUX").replace("nt\t_\tADV", "nt\t_\tPART");
@@ -218,9 +221,9 @@ mod tests {
             (b"\x1f\x8b\x08\x00", "data:"),
             (b"2\tIce\t_\t_\t_\t_\t_\t_\t_\t_\n\n", "data:1"),
         ] {
-            let refusal = Document::from_conllu(bad).err().expect("it is refused");
+            let refusal = TaggingInput::from_conllu(bad).err().expect("it is refused");
             assert!(refusal.status == 422 && refusal.reason.contains(named), "{}", refusal.reason);
         }
-        assert!(Document::from_words(vec![vec!["a\tb".into()]]).is_err());
+        assert!(TaggingInput::from_words(vec![vec!["a\tb".into()]]).is_err());
     }
 }

@@ -8,7 +8,7 @@ use axum::response::Response;
 use frostline_conllu::{SentenceSplit, TextPart};
 use serde::{Deserialize, Serialize};
 
-use crate::document::{TaggedWord, part_words, split_text};
+use crate::document::{WordTag, part_words, split_text};
 use crate::plain::parse_json;
 use crate::refusal::{Refusal, json_answer};
 use crate::service::Service;
@@ -51,7 +51,7 @@ enum Aggregation {
 
 /// A word, or neighbouring words with the same label.
 #[derive(Debug, PartialEq, Serialize)]
-struct Entity<'a> {
+struct TokenEntity<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     entity: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,7 +69,7 @@ struct Entity<'a> {
 
 /// A word of a text with its tag, and the bytes of the text at which it is.
 struct PlacedWord<'a> {
-    tagged: &'a TaggedWord,
+    tagged: &'a WordTag,
     start: usize,
     end: usize,
 }
@@ -127,13 +127,13 @@ async fn classify_tokens(service: &Service, model: usize, body: &[u8]) -> Result
 fn place_words<'a>(
     text: &str,
     parts: &[TextPart],
-    answers: &'a [Vec<TaggedWord>],
+    answers: &'a [Vec<WordTag>],
 ) -> Vec<(usize, PlacedWord<'a>)> {
     let line_ends = text.match_indices('\n').map(|(at, _)| at + 1);
     let line_starts: Vec<usize> = std::iter::once(0).chain(line_ends).collect();
     let words = parts.iter().zip(answers).flat_map(|(part, answers)| {
         let line = line_starts[part.line() - 1];
-        let place = move |(range, tagged): (&std::ops::Range<usize>, &'a TaggedWord)| PlacedWord {
+        let place = move |(range, tagged): (&std::ops::Range<usize>, &'a WordTag)| PlacedWord {
             tagged,
             start: line + range.start,
             end: line + range.end,
@@ -152,7 +152,7 @@ fn find_entities<'a>(
     text: &'a str,
     words: &[(usize, PlacedWord<'a>)],
     parameters: &Parameters,
-) -> Vec<Entity<'a>> {
+) -> Vec<TokenEntity<'a>> {
     let is_single = parameters.aggregation_strategy == Some(Aggregation::None);
     let is_ignored = |label: &str| match &parameters.ignore_labels {
         Some(labels) => labels.iter().any(|ignored| ignored == label),
@@ -177,7 +177,7 @@ fn find_entities<'a>(
     let mut characters = CharacterCount { text, bytes: 0, characters: 0 };
     let groups = groups.into_iter().filter(|group| !is_ignored(group.label));
     groups
-        .map(|WordGroup { label, scores, index, start, end }| Entity {
+        .map(|WordGroup { label, scores, index, start, end }| TokenEntity {
             entity: is_single.then_some(label),
             entity_group: (!is_single).then_some(label),
             score: scores.iter().sum::<f32>() / scores.len() as f32,
@@ -213,15 +213,15 @@ mod tests {
         let parts = split_text(text, SentenceSplit::Unicode);
         let mut tags = tags.iter();
         let mut tagged =
-            |_| TaggedWord { tag: (*tags.next().expect("a tag for each word")).into(), probability: 0.5 };
-        let answers: Vec<Vec<TaggedWord>> =
+            |_| WordTag { tag: (*tags.next().expect("a tag for each word")).into(), probability: 0.5 };
+        let answers: Vec<Vec<WordTag>> =
             part_words(&parts).iter().map(|words| words.iter().map(&mut tagged).collect()).collect();
         let parameters = serde_json::from_str(parameters).expect("parameters");
         let words = place_words(text, &parts, &answers);
         let found = find_entities(text, &words, &parameters);
         let label =
-            |entity: &Entity<'_>| entity.entity_group.or(entity.entity).unwrap_or_default().to_string();
-        let show = |it: Entity<'_>| format!("{} {}-{} {}", label(&it), it.start, it.end, it.word);
+            |entity: &TokenEntity<'_>| entity.entity_group.or(entity.entity).unwrap_or_default().to_string();
+        let show = |it: TokenEntity<'_>| format!("{} {}-{} {}", label(&it), it.start, it.end, it.word);
         found.into_iter().map(show).collect()
     }
 

@@ -12,7 +12,7 @@ use frostline_tagger::{Sharing, TagTarget, TagTargets};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::document::{Document, ModelAnswers, split_text};
+use crate::document::{ModelAnswers, TaggingInput, split_text};
 use crate::refusal::{Refusal, json_answer};
 use crate::service::Service;
 
@@ -71,7 +71,7 @@ pub(crate) async fn tag(
         return tag_json(&service, settings, &body).await;
     }
     let models = service.models.find_all(settings.models.iter().map(String::as_str))?;
-    let document = Document::from_conllu(&body)?;
+    let document = TaggingInput::from_conllu(&body)?;
     let conllu = tag_conllu(&service, &models, &document, settings.probabilities).await?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], conllu).into_response())
 }
@@ -86,10 +86,10 @@ async fn tag_json(service: &Service, settings: QuerySettings, body: &[u8]) -> Re
     let models = service.models.find_all(request.models.iter().map(String::as_str))?;
     let names: Vec<&str> = models.iter().map(|&model| service.models.names[model].as_str()).collect();
     let document = match (request.sentences, request.text, request.conllu) {
-        (Some(sentences), None, None) => Document::from_words(sentences)?,
-        (None, Some(text), None) => Document::Text(split_text(&text, SentenceSplit::Unicode)),
+        (Some(sentences), None, None) => TaggingInput::from_words(sentences)?,
+        (None, Some(text), None) => TaggingInput::Text(split_text(&text, SentenceSplit::Unicode)),
         (None, None, Some(conllu)) => {
-            let document = Document::from_conllu(conllu.as_bytes())?;
+            let document = TaggingInput::from_conllu(conllu.as_bytes())?;
             let conllu = tag_conllu(service, &models, &document, request.probabilities).await?;
             let conllu = String::from_utf8_lossy(&conllu).into_owned();
             return Ok(json_answer(&ConlluAnswer { models: names, conllu }));
@@ -128,7 +128,7 @@ fn tagged_sentence<'a>(
 pub(crate) async fn tag_conllu(
     service: &Service,
     models: &[usize],
-    document: &Document,
+    document: &TaggingInput,
     probabilities: bool,
 ) -> Result<Vec<u8>, Refusal> {
     let targets: Vec<TagTarget> =

@@ -11,23 +11,23 @@ use axum::response::Response;
 use frostline_conllu::SentenceSplit;
 use serde::Serialize;
 
-use crate::document::{Document, split_text};
+use crate::document::{TaggingInput, split_text};
 use crate::plain::tag_conllu;
 use crate::refusal::{Refusal, json_answer};
 use crate::service::Service;
 
 /// The parameters of a request by name.
-type Parameters = BTreeMap<String, String>;
+type RequestParameters = BTreeMap<String, String>;
 
 #[derive(Serialize)]
-struct ProcessAnswer<'a> {
+struct UdpipeAnswer<'a> {
     model: &'a str,
     acknowledgements: [&'a str; 0],
     result: String,
 }
 
 #[derive(Serialize)]
-struct ModelList<'a> {
+struct UdpipeModels<'a> {
     models: BTreeMap<&'a str, [&'static str; 2]>,
     default_model: &'a str,
 }
@@ -36,7 +36,7 @@ struct ModelList<'a> {
 pub(crate) async fn list_models(State(service): State<Arc<Service>>) -> Response {
     let names = &service.models.names;
     let models = names.iter().map(|name| (name.as_str(), ["tokenizer", "tagger"])).collect();
-    json_answer(&ModelList { models, default_model: &names[0] })
+    json_answer(&UdpipeModels { models, default_model: &names[0] })
 }
 
 /// `GET` or `POST /process`. An error is text, as clients print it.
@@ -48,7 +48,7 @@ pub(crate) async fn process(State(service): State<Arc<Service>>, request: Reques
     answer.await.unwrap_or_else(Refusal::into_text)
 }
 
-async fn process_parameters(service: &Service, parameters: &Parameters) -> Result<Response, Refusal> {
+async fn process_parameters(service: &Service, parameters: &RequestParameters) -> Result<Response, Refusal> {
     let get = |name: &str| parameters.get(name).map(String::as_str);
     let model = get("model").map_or(Ok(0), |name| service.models.find(name))?;
     let data =
@@ -71,11 +71,11 @@ async fn process_parameters(service: &Service, parameters: &Parameters) -> Resul
         OutputFormat::Vertical => document.words().iter().map(|words| words.join("\n") + "\n\n").collect(),
     };
     let model = service.models.names[model].as_str();
-    Ok(json_answer(&ProcessAnswer { model, acknowledgements: [], result }))
+    Ok(json_answer(&UdpipeAnswer { model, acknowledgements: [], result }))
 }
 
 /// Splits text; a line is a sentence if the tokenizer's options say so.
-fn tokenize(data: &str, options: &str) -> Result<Document, Refusal> {
+fn tokenize(data: &str, options: &str) -> Result<TaggingInput, Refusal> {
     let mut split = SentenceSplit::Unicode;
     for option in options.split(';').filter(|option| !option.is_empty()) {
         match option {
@@ -87,16 +87,16 @@ fn tokenize(data: &str, options: &str) -> Result<Document, Refusal> {
             }
         }
     }
-    Ok(Document::Text(split_text(data, split)))
+    Ok(TaggingInput::Text(split_text(data, split)))
 }
 
 /// Reads data in one of UDPipe's formats.
-fn read_input(data: &str, format: &str) -> Result<Document, Refusal> {
+fn read_input(data: &str, format: &str) -> Result<TaggingInput, Refusal> {
     match base_format(format) {
-        "conllu" => Document::from_conllu(data.as_bytes()),
-        "horizontal" => Ok(Document::from_lines(data)),
-        "vertical" => Ok(Document::from_column(data)),
-        "generic_tokenizer" => Ok(Document::Text(split_text(data, SentenceSplit::Unicode))),
+        "conllu" => TaggingInput::from_conllu(data.as_bytes()),
+        "horizontal" => Ok(TaggingInput::from_lines(data)),
+        "vertical" => Ok(TaggingInput::from_column(data)),
+        "generic_tokenizer" => Ok(TaggingInput::Text(split_text(data, SentenceSplit::Unicode))),
         _ => Err(Refusal::malformed(format!(
             "the input {format:?} is unknown; there are conllu, horizontal, vertical and generic_tokenizer, and \
              the parameter `tokenizer` for text"
@@ -133,8 +133,8 @@ fn base_format(format: &str) -> &str {
 }
 
 /// Returns the parameters of a request: in its address, and in a form or a multipart body.
-async fn read_parameters(request: Request) -> Result<Parameters, Refusal> {
-    let query = Query::<Parameters>::try_from_uri(request.uri());
+async fn read_parameters(request: Request) -> Result<RequestParameters, Refusal> {
+    let query = Query::<RequestParameters>::try_from_uri(request.uri());
     let Query(mut parameters) = query.map_err(|error| Refusal::malformed(format!("the address: {error}")))?;
     if request.method() == Method::GET {
         return Ok(parameters);
@@ -143,7 +143,7 @@ async fn read_parameters(request: Request) -> Result<Parameters, Refusal> {
     match content.map(|content| content.split(';').next().unwrap_or_default().trim()) {
         Some("multipart/form-data") => read_multipart(request, &mut parameters).await?,
         Some("application/x-www-form-urlencoded") => {
-            let form = Form::<Parameters>::from_request(request, &()).await;
+            let form = Form::<RequestParameters>::from_request(request, &()).await;
             let Form(form) = form.map_err(|error| Refusal::malformed(format!("the form: {error}")))?;
             parameters.extend(form);
         }
@@ -158,7 +158,7 @@ async fn read_parameters(request: Request) -> Result<Parameters, Refusal> {
 }
 
 /// Adds the parts of a multipart body.
-async fn read_multipart(request: Request<Body>, parameters: &mut Parameters) -> Result<(), Refusal> {
+async fn read_multipart(request: Request<Body>, parameters: &mut RequestParameters) -> Result<(), Refusal> {
     let fault = |error: &dyn std::fmt::Display| Refusal::malformed(format!("the multipart body: {error}"));
     let mut parts = Multipart::from_request(request, &()).await.map_err(|error| fault(&error))?;
     while let Some(part) = parts.next_field().await.map_err(|error| fault(&error.body_text()))? {
