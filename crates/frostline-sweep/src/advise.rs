@@ -16,7 +16,7 @@ use crate::output::{OutputKind, output_kind, print_output};
 use crate::program::Program;
 use crate::request::SweepRequest;
 use crate::shell::shown_command;
-use crate::study::Study;
+use crate::study::PlannedStudy;
 use crate::units::{format_bytes, group_thousands};
 use crate::workers::shared_threads;
 
@@ -31,7 +31,7 @@ const OWN_RATE: [&str; 2] = ["none+lora", "head-only"];
 
 /// The advice for one treebank.
 #[derive(Debug, Serialize)]
-struct Advice {
+struct TreebankAdvice {
     lang: String,
     encoder: String,
     /// The data, as the model would see it.
@@ -63,7 +63,7 @@ struct PolicyAdvice {
 struct AllAdvice<'a> {
     margin: f64,
     confidence: f64,
-    advice: &'a [Advice],
+    advice: &'a [TreebankAdvice],
     left_out: LeftOut,
 }
 
@@ -72,7 +72,7 @@ struct AllAdvice<'a> {
 /// # Errors
 /// If the study has further axes, or its data or encoder cannot be loaded.
 pub(crate) fn print_advice(
-    study: &Study,
+    study: &PlannedStudy,
     cells: &[Cell],
     program: &Program,
     request: &SweepRequest,
@@ -98,7 +98,7 @@ pub(crate) fn print_advice(
     let margin = study.plan.verdict.margin.points();
     let mut langs: Vec<&str> = cells.iter().map(|cell| cell.settings.lang.as_str()).collect();
     langs.dedup();
-    let advice: Vec<Advice> = langs
+    let advice: Vec<TreebankAdvice> = langs
         .into_iter()
         .filter_map(|lang| advise_on(lang, &cells, &facts, &forecasts, &records, margin, request))
         .collect();
@@ -123,7 +123,7 @@ fn advise_on(
     records: &LossRecords,
     margin: f64,
     request: &SweepRequest,
-) -> Option<Advice> {
+) -> Option<TreebankAdvice> {
     let own: Vec<(&Cell, &Forecast)> =
         cells.iter().zip(forecasts).filter(|(cell, _)| cell.settings.lang == *lang).collect();
     let facts = facts.iter().find(|facts| own.iter().any(|(cell, _)| cell.id == facts.cell))?;
@@ -144,7 +144,7 @@ fn advise_on(
         policies.iter().filter(|policy| policy.loss.as_ref().is_some_and(|loss| loss.loses_at_most(margin)));
     let best = fits.max_by(|a, b| a.time_saved.unwrap_or(0.0).total_cmp(&b.time_saved.unwrap_or(0.0)));
     let recommended = best.map(|policy| policy.policy.clone());
-    Some(Advice {
+    Some(TreebankAdvice {
         lang: lang.into(),
         encoder: first.settings.encoder.name.clone(),
         extrapolated: extrapolations(task, &first.settings, records),
@@ -229,8 +229,8 @@ fn confirming_command(
     shown_command("frostline", &words)
 }
 
-fn text_of_advice(advice: &Advice, margin: f64) -> String {
-    let Advice { train, .. } = advice;
+fn text_of_advice(advice: &TreebankAdvice, margin: f64) -> String {
+    let TreebankAdvice { train, .. } = advice;
     let pieces = train.spelled.subwords as f64 / train.spelled.words.max(1) as f64;
     let mut text = format!(
         "{} with {}: {} sentences of train, {} words, {} tags, {pieces:.2} subwords in a word; {:.1} % of dev words are not in train\n\n",
@@ -297,7 +297,7 @@ fn evidence(records: &LossRecords, left_out: LeftOut, margin: f64) -> String {
 mod tests {
     use super::*;
 
-    fn advice(recommended: Option<&str>) -> Advice {
+    fn advice(recommended: Option<&str>) -> TreebankAdvice {
         let records = LossRecords::stored();
         let policy = |name: &str, saved, bytes| PolicyAdvice {
             policy: name.into(),
@@ -309,7 +309,7 @@ mod tests {
             vec![policy("first-25%", Some(0.11), 700_000_000), policy("first-5", None, 650_000_000)];
         let mut request = SweepRequest { plan: Some("my plan.toml".into()), ..SweepRequest::default() };
         request.changes.assignments = vec!["data.first=500".into()];
-        Advice {
+        TreebankAdvice {
             lang: "cy".into(),
             encoder: "bert".into(),
             train: SplitFacts { sentences: 1_000, words: 12_000, ..SplitFacts::default() },

@@ -16,7 +16,7 @@ use crate::fault::{Blame as _, CommandResult};
 use crate::inputs::StudyInputs;
 use crate::output::{OutputKind, output_kind, print_output};
 use crate::program::Program;
-use crate::study::Study;
+use crate::study::PlannedStudy;
 use crate::units::count_noun;
 
 /// Train sentences whose gradients decide which blocks a policy chooses.
@@ -28,7 +28,7 @@ const SENTENCES: usize = 256;
 /// # Errors
 /// If the cells cannot be loaded or the folder cannot be written.
 pub(crate) fn print_scores(
-    study: &Study,
+    study: &PlannedStudy,
     cells: &[Cell],
     program: &Program,
     sentences: usize,
@@ -103,7 +103,7 @@ fn distinct_cells(cells: &[Cell]) -> Vec<Cell> {
 }
 
 /// Returns whether a policy of the study needs scores that have to be computed.
-pub(crate) fn needs_scores(study: &Study) -> bool {
+pub(crate) fn needs_scores(study: &PlannedStudy) -> bool {
     study.grid.variants().any(|settings| !computed_scores(&settings).is_empty())
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn needs_scores(study: &Study) -> bool {
 /// # Errors
 /// If a score cannot be computed.
 pub(crate) fn find_orders(
-    study: &Study,
+    study: &PlannedStudy,
     sources: &StudyInputs,
     program: &Program,
     folder: &Path,
@@ -159,7 +159,7 @@ pub(crate) fn find_orders(
 /// what freezing cost. Those of an earlier run in the folder are kept, and with `known_only` no others are computed. If
 /// scoring fails, the study runs without scores.
 pub(crate) fn score_sets(
-    study: &Study,
+    study: &PlannedStudy,
     cells: &[Cell],
     program: &Program,
     folder: &Path,

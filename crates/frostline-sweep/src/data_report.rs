@@ -7,14 +7,14 @@ use frostline_record::{Cell, CellFacts};
 use frostline_report::{LearnedFrom, data_tables};
 
 use crate::plan_listing;
-use crate::study::Study;
+use crate::study::PlannedStudy;
 
 /// Writes the facts as tables, with one heading per language.
 ///
 /// # Errors
 /// If `out` cannot be written.
 pub(crate) fn write_tables(
-    study: &Study,
+    study: &PlannedStudy,
     cells: &[Cell],
     facts: &[CellFacts],
     out: &mut impl Write,
@@ -38,7 +38,7 @@ fn warning_lines(warnings: &str) -> impl Iterator<Item = String> {
     })
 }
 
-fn tables_of_cells<'a>(study: &Study, cells: &[Cell], facts: &'a [CellFacts]) -> Vec<LearnedFrom<'a>> {
+fn tables_of_cells<'a>(study: &PlannedStudy, cells: &[Cell], facts: &'a [CellFacts]) -> Vec<LearnedFrom<'a>> {
     let found = facts.iter().filter_map(|facts| {
         let cell = cells.iter().find(|cell| cell.id == facts.cell)?;
         Some((&cell.settings, &facts.tasks))

@@ -21,7 +21,7 @@ use crate::request::FetchRequest;
 /// What is to be downloaded, each name once.
 #[derive(Debug, Default)]
 #[cfg_attr(not(feature = "fetch"), allow(dead_code))]
-struct Wanted {
+struct WantedDownloads {
     /// Treebanks of Universal Dependencies.
     treebanks: BTreeSet<String>,
     /// Datasets whose archives the program knows.
@@ -102,14 +102,14 @@ pub fn check_fetch(request: &FetchRequest, place: &Place) -> CommandResult<()> {
 }
 
 /// Returns what was named, or else what a plan reads that is not embedded in the program.
-fn choose_wanted(request: &FetchRequest, place: &Place) -> CommandResult<Wanted> {
+fn choose_wanted(request: &FetchRequest, place: &Place) -> CommandResult<WantedDownloads> {
     if !request.names.is_empty() {
         let (archives, names): (BTreeSet<String>, BTreeSet<String>) =
             request.names.iter().cloned().partition(|name| is_archive(name));
         let (treebanks, others): (_, BTreeSet<String>) =
             names.into_iter().partition(|name| is_treebank(name));
         let (known, encoders) = others.into_iter().partition(|name| KnownDataset::find(name).is_some());
-        return Ok(Wanted { treebanks, known, encoders, archives, ..Wanted::default() });
+        return Ok(WantedDownloads { treebanks, known, encoders, archives, ..WantedDownloads::default() });
     }
     let source = plans::read_plan(&request.plan.clone().unwrap_or_else(plans::default_study), place)?;
     let plan = Plan::parse(&source.text, &source.shown).blame_plan()?;
@@ -123,7 +123,7 @@ fn choose_wanted(request: &FetchRequest, place: &Place) -> CommandResult<Wanted>
     let (treebanks, others): (_, BTreeSet<String>) = datasets.partition(|name| is_treebank(name));
     let (known, elsewhere) = others.into_iter().partition(|name| KnownDataset::find(name).is_some());
     let encoders = encoders.filter(|name| !is_local(name)).collect();
-    Ok(Wanted { treebanks, known, encoders, elsewhere, ..Wanted::default() })
+    Ok(WantedDownloads { treebanks, known, encoders, elsewhere, ..WantedDownloads::default() })
 }
 
 /// Whether a name is the address of a ZIP archive.
@@ -140,7 +140,7 @@ fn is_treebank(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn wanted_by(request: &FetchRequest) -> Wanted {
+    fn wanted_by(request: &FetchRequest) -> WantedDownloads {
         choose_wanted(request, &Place::current_folder()).unwrap()
     }
 

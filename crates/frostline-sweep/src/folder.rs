@@ -15,7 +15,7 @@ use frostline_record::{
 };
 use tempfile::TempDir;
 
-use crate::claims::{Claims, Held};
+use crate::claims::{Held, ProcessClaims};
 use crate::ending::Ending;
 use crate::fault::{Blame as _, CommandResult, environment_fault};
 use crate::notices::Notice;
@@ -94,7 +94,11 @@ fn check_owner(folder: &Path) -> CommandResult<()> {
 
 impl<'a> SweepFolder<'a> {
     /// Marks the folder as a sweep's and writes `sweep.json`.
-    pub(crate) fn open_for_sweep(path: &Path, mut sweep: Sweep, claims: &'a Claims) -> CommandResult<Self> {
+    pub(crate) fn open_for_sweep(
+        path: &Path,
+        mut sweep: Sweep,
+        claims: &'a ProcessClaims,
+    ) -> CommandResult<Self> {
         check_owner(path)?;
         mark_as_sweep(path)?;
         check_folders(&sweep.cells)?;
@@ -121,7 +125,7 @@ impl<'a> SweepFolder<'a> {
     }
 
     /// Opens a folder in which a sweep was started, for a process that helps with its cells. Its logs are separate.
-    pub(crate) fn join_sweep(path: &Path, cells: Vec<Cell>, claims: &Claims) -> CommandResult<Self> {
+    pub(crate) fn join_sweep(path: &Path, cells: Vec<Cell>, claims: &ProcessClaims) -> CommandResult<Self> {
         check_folders(&cells)?;
         let logs = own_logs(path, claims);
         let mut folder =
@@ -153,7 +157,7 @@ impl<'a> SweepFolder<'a> {
 
     /// Finds the cells that are done, names those whose record is damaged, and removes what is left of those that were killed
     /// after their record: checkpoints, and the name under which it was written.
-    fn find_done(&mut self, claims: &Claims) {
+    fn find_done(&mut self, claims: &ProcessClaims) {
         for cell in &self.cells {
             match stored_outcome(&self.path, cell) {
                 Ok(Some(true)) => {
@@ -299,7 +303,7 @@ impl<'a> SweepFolder<'a> {
     }
 
     /// Records in `sweep.json` that this command adds no cells.
-    pub(crate) fn end_search(&self, claims: &Claims) -> CommandResult<()> {
+    pub(crate) fn end_search(&self, claims: &ProcessClaims) -> CommandResult<()> {
         let _writing = claims.hold_folder(&self.path)?;
         let sweep = Sweep::read(&self.path).blame_environment()?;
         Sweep { search_continues: false, ..sweep }.write(&self.path).blame_environment()
@@ -363,7 +367,7 @@ impl<'a> SweepFolder<'a> {
 }
 
 /// The folder for the logs of a process that is not the only one.
-fn own_logs(path: &Path, claims: &Claims) -> PathBuf {
+fn own_logs(path: &Path, claims: &ProcessClaims) -> PathBuf {
     let me = claims.own_claimant();
     path.join("workers").join(format!("{}-{}", me.host, me.pid))
 }

@@ -10,7 +10,7 @@ use crate::inputs::StudyInputs;
 use crate::packing;
 use crate::program::Program;
 use crate::request::SweepRequest;
-use crate::study::Study;
+use crate::study::PlannedStudy;
 use crate::units::{count_noun, format_bytes, format_clock, group_thousands};
 use crate::workers::shared_threads;
 
@@ -28,7 +28,7 @@ pub(crate) enum Costs {
 impl Costs {
     /// Asks the program. A fault that it finds is the reason why there is no answer: a list says what there is.
     pub(crate) fn ask_program(
-        study: &Study,
+        study: &PlannedStudy,
         sources: &StudyInputs,
         out: &Path,
         program: impl FnOnce() -> CommandResult<Program>,

@@ -7,7 +7,7 @@ use std::path::Path;
 use frostline_record::{Cell, Plan, Record, Rounds, Sweep};
 use frostline_report::{Growth, insert_cells, next_round, split_first_round};
 
-use crate::claims::Claims;
+use crate::claims::ProcessClaims;
 use crate::decision::{Decision, describe_end, describe_rounds};
 use crate::fault::{Blame as _, CommandResult};
 use crate::folder::stored_outcome;
@@ -33,7 +33,7 @@ pub(crate) fn first_round(cells: Vec<Cell>) -> (Vec<Cell>, Rounds) {
 }
 
 /// Judges the records of a folder if its round is complete, and adds the next round's cells to its `sweep.json`.
-pub(crate) fn add_round(folder: &Path, claims: &Claims) -> CommandResult<NextRound> {
+pub(crate) fn add_round(folder: &Path, claims: &ProcessClaims) -> CommandResult<NextRound> {
     let _writing = claims.hold_folder(folder)?;
     let mut sweep = Sweep::read(folder).blame_environment()?;
     let Some(rounds) = sweep.rounds.take().filter(|_| sweep.search_continues) else {

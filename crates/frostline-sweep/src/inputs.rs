@@ -12,7 +12,7 @@ use crate::fault::{Blame as _, CommandResult};
 use crate::fetch::local_data;
 use crate::program::Program;
 use crate::request::InputFolders;
-use crate::study::Study;
+use crate::study::PlannedStudy;
 
 /// All inputs of a study, by the names that its settings use.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ const MOST_BLOCKS: u64 = 4096;
 
 /// Finds, hashes and checks what the study reads. It also replaces the policies `subsets` and `greedy` by sets of
 /// blocks, since the encoder's depth is known only here.
-pub(crate) fn find_inputs(study: &mut Study, folders: &InputFolders) -> CommandResult<StudyInputs> {
+pub(crate) fn find_inputs(study: &mut PlannedStudy, folders: &InputFolders) -> CommandResult<StudyInputs> {
     check_folders(study, folders).blame_plan()?;
     let data = local_data(folders.data.as_deref())?;
     let places = Places::new(data, folders.models.clone()).unpacked().blame_environment()?;
@@ -77,7 +77,7 @@ pub(crate) fn find_inputs(study: &mut Study, folders: &InputFolders) -> CommandR
 }
 
 /// Finds the study's encoders, each with weights if a cell reads them.
-fn find_encoders(study: &Study, places: &Places) -> anyhow::Result<BTreeMap<String, EncoderInput>> {
+fn find_encoders(study: &PlannedStudy, places: &Places) -> anyhow::Result<BTreeMap<String, EncoderInput>> {
     let mut found = BTreeMap::new();
     for settings in study.grid.variants() {
         let name = &settings.encoder.name;
@@ -91,7 +91,7 @@ fn find_encoders(study: &Study, places: &Places) -> anyhow::Result<BTreeMap<Stri
 }
 
 /// Finds the datasets of the study's tasks.
-fn find_treebanks(study: &Study, places: &Places) -> anyhow::Result<BTreeMap<String, TreebankInput>> {
+fn find_treebanks(study: &PlannedStudy, places: &Places) -> anyhow::Result<BTreeMap<String, TreebankInput>> {
     let mut found = BTreeMap::new();
     for settings in study.grid.of_langs() {
         for lang in settings.tasks.values().map(|task| settings.dataset_of(task)) {
@@ -137,7 +137,7 @@ fn check_treebank(
 }
 
 /// Checks that all policies fit their encoders.
-fn check_policies(study: &Study, encoders: &BTreeMap<String, EncoderInput>) -> CommandResult<()> {
+fn check_policies(study: &PlannedStudy, encoders: &BTreeMap<String, EncoderInput>) -> CommandResult<()> {
     for settings in study.grid.variants() {
         let own = settings.tasks.iter().filter(|(_, task)| task.shares.is_empty());
         let heads: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
@@ -150,7 +150,7 @@ fn check_policies(study: &Study, encoders: &BTreeMap<String, EncoderInput>) -> C
 }
 
 /// Checks that a folder that was given is one in which something is looked for.
-fn check_folders(study: &Study, folders: &InputFolders) -> anyhow::Result<()> {
+fn check_folders(study: &PlannedStudy, folders: &InputFolders) -> anyhow::Result<()> {
     let embedded = |name: &str| name.starts_with(frostline_assets::embedded::PREFIX);
     let plan = &study.plan.name;
     if folders.data.is_some() && study.plan.treebanks.values().all(|name| embedded(name)) {
@@ -170,12 +170,12 @@ fn check_folders(study: &Study, folders: &InputFolders) -> anyhow::Result<()> {
 
 impl StudyInputs {
     /// Makes the study's cells, each with the files that it reads.
-    pub(crate) fn make_cells(&self, study: &Study, program: &Program) -> Vec<Cell> {
+    pub(crate) fn make_cells(&self, study: &PlannedStudy, program: &Program) -> Vec<Cell> {
         study.grid.iter().map(|settings| self.make_cell(study, program, settings)).collect()
     }
 
     /// Makes a cell with these settings.
-    pub(crate) fn make_cell(&self, study: &Study, program: &Program, settings: Settings) -> Cell {
+    pub(crate) fn make_cell(&self, study: &PlannedStudy, program: &Program, settings: Settings) -> Cell {
         let inputs = self.inputs_of_cell(&settings);
         let depth = self.encoders[&settings.encoder.name].blocks.depth();
         let orders = study.block_orders.orders_of_cell(&settings, depth);
@@ -227,7 +227,7 @@ struct Reads {
 
 impl Reads {
     /// Returns what the study's cells read of a dataset.
-    fn reads_of_study(study: &Study, lang: &str) -> Self {
+    fn reads_of_study(study: &PlannedStudy, lang: &str) -> Self {
         let uses =
             |settings: &Settings| settings.tasks.values().any(|task| settings.dataset_of(task) == lang);
         let mut reads = Self { dev: false, test: false };

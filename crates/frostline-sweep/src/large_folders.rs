@@ -17,7 +17,7 @@ use frostline_files::claim::{Commit, LEASE};
 use frostline_record::{Job, Sweep};
 use tempfile::TempDir;
 
-use crate::claims::{ClaimedJobs, Claims};
+use crate::claims::{ClaimedJobs, ProcessClaims};
 use crate::folder::SweepFolder;
 use crate::jobs::{JobEnd, Jobs, NextJob};
 use crate::{report, status};
@@ -45,7 +45,7 @@ fn peak_mib() -> u64 {
 fn a_folder_of_many_records_is_read_in_seconds() {
     let large = std::env::var("FROSTLINE_SIMULATE").as_deref() == Ok("all");
     let (folder, sweep) = large_sweep(if large { 1000 } else { 4 });
-    let claims = Claims::for_command("a test", LEASE);
+    let claims = ProcessClaims::for_command("a test", LEASE);
     let count = sweep.cells.len();
     let tell = |text: String| {
         if large {
@@ -104,7 +104,7 @@ fn processes_on_one_folder_record_each_cell_once() {
     let (folder, sweep) = large_sweep(4);
     // Each with claims of its own, as a process has them.
     let take_all = |_| {
-        let claims = Claims::for_command("a test", LEASE);
+        let claims = ProcessClaims::for_command("a test", LEASE);
         let open = SweepFolder::join_sweep(folder.path(), sweep.cells.clone(), &claims).expect("the sweep");
         let listed = open.pending_jobs(None, sweep.plan.checkpoints).expect("some of them");
         let (mut jobs, mut recorded, mut elsewhere) = (ClaimedJobs::new(&claims, listed, 0), 0, 0);
@@ -136,7 +136,7 @@ fn processes_on_one_folder_record_each_cell_once() {
 #[test]
 fn a_job_that_is_given_up_is_free_and_one_that_failed_is_run_again_by_the_next_command() {
     let (folder, sweep) = large_sweep(1);
-    let [one, other] = [(); 2].map(|()| Claims::for_command("a test", LEASE));
+    let [one, other] = [(); 2].map(|()| ProcessClaims::for_command("a test", LEASE));
     let open = SweepFolder::join_sweep(folder.path(), sweep.cells.clone(), &one).expect("the sweep");
     let list = || open.pending_jobs(None, sweep.plan.checkpoints).expect("all of them");
     let next = |jobs: &mut ClaimedJobs<'_>| match jobs.next().expect("the disk works") {

@@ -13,7 +13,7 @@ use crate::forecast::Costs;
 use crate::inputs::StudyInputs;
 use crate::place;
 use crate::program::Program;
-use crate::study::Study;
+use crate::study::PlannedStudy;
 use crate::units::{count_noun, format_bytes, group_thousands};
 
 /// `frostline plan`: writes the inputs and the cells, with their predicted cost if it was asked for.
@@ -21,7 +21,7 @@ use crate::units::{count_noun, format_bytes, group_thousands};
 /// # Errors
 /// If `out` cannot be written.
 pub(crate) fn write_plan(
-    study: &Study,
+    study: &PlannedStudy,
     sources: &StudyInputs,
     folder: &Path,
     costs: Option<&Costs>,
@@ -34,7 +34,7 @@ pub(crate) fn write_plan(
 }
 
 /// Prints the inputs and the worker program before the cells run.
-pub(crate) fn print_inputs(study: &Study, sources: &StudyInputs, program: &Program) {
+pub(crate) fn print_inputs(study: &PlannedStudy, sources: &StudyInputs, program: &Program) {
     say!(
         "{}{}{}",
         describe_study(study),
@@ -43,7 +43,7 @@ pub(crate) fn print_inputs(study: &Study, sources: &StudyInputs, program: &Progr
     );
 }
 
-fn describe_program(study: &Study, program: &Program) -> String {
+fn describe_program(study: &PlannedStudy, program: &Program) -> String {
     let about = &program.about;
     let mut text = format!(
         "program   frostline {} on {} ({}), code {}\n",
@@ -78,7 +78,7 @@ fn describe_program(study: &Study, program: &Program) -> String {
 }
 
 /// Whether a program on this machine can compute what the study asks for: TF32 is never replaced by something else.
-pub(crate) fn check_precision(study: &Study, program: &Program) -> CommandResult<()> {
+pub(crate) fn check_precision(study: &PlannedStudy, program: &Program) -> CommandResult<()> {
     let (asked, isa) = (|settings: &Settings| settings.train.precision, &program.about.isa);
     let cells = study.grid.iter().filter(|settings| asked(settings) == Precision::Tf32).count();
     if cells > 0 && !Precision::Tf32.is_native_in(isa) {
@@ -94,7 +94,7 @@ pub(crate) fn check_precision(study: &Study, program: &Program) -> CommandResult
 }
 
 /// The least and the most cells that a study may run.
-fn cell_range(study: &Study) -> [usize; 2] {
+fn cell_range(study: &PlannedStudy) -> [usize; 2] {
     let cells = study.grid.len();
     if !study.plan.decide.is_on() {
         return [cells; 2];
@@ -106,7 +106,7 @@ fn cell_range(study: &Study) -> [usize; 2] {
     }
 }
 
-fn describe_study(study: &Study) -> String {
+fn describe_study(study: &PlannedStudy) -> String {
     let plan = &study.plan;
     let mut text = format!("plan      {} ({})", plan.name, study.origin);
     let axes = plan.axes().into_iter().map(|axis| format!("{} {axis}", plan.grid[axis].len()));
@@ -161,7 +161,7 @@ fn describe_study(study: &Study) -> String {
 }
 
 /// Lists what keeps its own value of a changed setting: stages, policies, languages; empty if nothing does.
-fn list_exceptions(study: &Study, change: &str) -> String {
+fn list_exceptions(study: &PlannedStudy, change: &str) -> String {
     let path = change.split('=').next().unwrap_or_default().trim();
     let plan = &study.plan;
     let stages =
@@ -172,7 +172,7 @@ fn list_exceptions(study: &Study, change: &str) -> String {
     if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) }
 }
 
-fn describe_origins(study: &Study, sources: &StudyInputs) -> String {
+fn describe_origins(study: &PlannedStudy, sources: &StudyInputs) -> String {
     let mut text = String::new();
     for (lang, treebank) in &sources.treebanks {
         let synthetic = if study.plan.synthetic { ", synthetic" } else { "" };
@@ -223,7 +223,7 @@ fn describe_file(input: &Input) -> String {
     format!("{:>9}  sha256 {}  {}", format_bytes(input.bytes), &input.sha256[..12], input.path)
 }
 
-fn write_cells(study: &Study, costs: Option<&Costs>, out: &mut impl Write) -> io::Result<()> {
+fn write_cells(study: &PlannedStudy, costs: Option<&Costs>, out: &mut impl Write) -> io::Result<()> {
     for (number, settings) in study.grid.iter().enumerate() {
         let Settings { lang, policy, seed, .. } = &settings;
         let cost = costs.map_or_else(String::new, |costs| costs.of_cell(number));
@@ -234,14 +234,14 @@ fn write_cells(study: &Study, costs: Option<&Costs>, out: &mut impl Write) -> io
 }
 
 /// Returns the own settings of a cell's policy and language, each after a space.
-fn own_settings(study: &Study, settings: &Settings) -> String {
+fn own_settings(study: &PlannedStudy, settings: &Settings) -> String {
     let of_policy = study.plan.own_of_policy(&settings.policy);
     let own = of_policy.into_iter().chain(study.plan.own_of_lang(&settings.lang));
     own.map(|(path, value)| format!(" {path}={value}")).collect()
 }
 
 /// Returns a cell's values on the plan's axes other than language, policy and seed, each after a space.
-pub(crate) fn axis_values(study: &Study, settings: &Settings) -> String {
+pub(crate) fn axis_values(study: &PlannedStudy, settings: &Settings) -> String {
     let extra_axes = study.plan.extra_axes();
     if extra_axes.is_empty() {
         return String::new();

@@ -8,7 +8,7 @@ use frostline_files::claim::LEASE;
 use frostline_record::{Cell, PairedTimes, StoredFile, Sweep};
 use frostline_report::{Merged, PolicyLoss, Report, ReportFile, policy_losses};
 
-use crate::claims::Claims;
+use crate::claims::ProcessClaims;
 use crate::ending::Ending;
 use crate::fault::{Blame as _, CommandResult};
 use crate::place;
@@ -28,7 +28,7 @@ pub(crate) const MOST_READ: u64 = 4 << 30;
 /// If a folder is not a sweep's or cannot be read, if the report cannot be written, or if the arguments do not fit together.
 pub fn report(folders: &[PathBuf], out: Option<&Path>) -> CommandResult<Ending> {
     match (folders, out) {
-        ([folder], None) => write_report(folder, &Claims::for_command("frostline report", LEASE))?,
+        ([folder], None) => write_report(folder, &ProcessClaims::for_command("frostline report", LEASE))?,
         ([folder], Some(out)) => {
             return Err(anyhow!(
                 "--out {} is for a comparison of several folders, but there is only {}; its report is written into it",
@@ -90,7 +90,7 @@ fn terminal_width() -> usize {
 }
 
 /// Writes the report into `FOLDER/report`, and prints its table and path.
-pub(crate) fn write_report(folder: &Path, claims: &Claims) -> CommandResult<()> {
+pub(crate) fn write_report(folder: &Path, claims: &ProcessClaims) -> CommandResult<()> {
     let (report, [done, cells]) = compute_report(folder)?;
     let into = folder.join("report");
     let files = report.files().blame_environment()?;

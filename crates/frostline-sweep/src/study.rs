@@ -21,7 +21,7 @@ use crate::track;
 
 /// A plan, the changes that the command line makes to it, and the settings of its cells in order.
 #[derive(Debug)]
-pub(crate) struct Study {
+pub(crate) struct PlannedStudy {
     /// The plan with the changes applied.
     pub plan: Plan,
     /// The place from which it was read, for messages.
@@ -52,7 +52,7 @@ pub(crate) struct Study {
     pub reference: Option<Reference>,
 }
 
-impl Study {
+impl PlannedStudy {
     /// Reads the plan and applies the command line's changes.
     pub(crate) fn read_study(request: &SweepRequest, place: &Place) -> CommandResult<Self> {
         let (wanted, chosen_by) = plans::of_sweep(request);

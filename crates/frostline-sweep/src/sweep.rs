@@ -8,7 +8,7 @@ use frostline_record::{Cell, Sweep};
 use tracing::info_span;
 
 use crate::backend::Backend;
-use crate::claims::{ClaimedJobs, Claims};
+use crate::claims::{ClaimedJobs, ProcessClaims};
 use crate::ending::Ending;
 use crate::executor::{Executor as _, Observer};
 use crate::fault::{Blame as _, CommandResult};
@@ -22,7 +22,7 @@ use crate::place::Place;
 use crate::program::Program;
 use crate::rates::{RateFinder, SearchRound};
 use crate::request::{Action, Failures, SweepRequest};
-use crate::study::Study;
+use crate::study::PlannedStudy;
 use crate::trace::Trace;
 use crate::workers::LocalWorkers;
 use crate::{
@@ -53,7 +53,7 @@ fn run_study(
     place: &Place,
     program: impl FnOnce() -> CommandResult<Program>,
 ) -> CommandResult<Ending> {
-    let mut study = Study::read_study(request, place)?;
+    let mut study = PlannedStudy::read_study(request, place)?;
     let program = with_backend(&mut study, program)?;
     let sources = inputs::find_inputs(&mut study, &request.inputs)?;
     let out = study.sweep_folder(request.out.as_deref(), place);
@@ -91,7 +91,7 @@ fn run_study(
     if request.slurm.is_none() {
         plan_listing::check_precision(&study, &program)?;
     }
-    let claims = Claims::for_command("frostline sweep", request.lease);
+    let claims = ProcessClaims::for_command("frostline sweep", request.lease);
     let asked_jobs = study.plan.jobs;
     let verifies = request.action == Action::Verify;
     let detaches = request.slurm.as_ref().is_some_and(|slurm| slurm.detach);
@@ -164,7 +164,7 @@ fn run_study(
 }
 
 /// Returns the cells that a sweep has reached: all, unless it grows until its question is answered.
-fn reached_cells(study: &mut Study, cells: Vec<Cell>, folder: &Path) -> CommandResult<Vec<Cell>> {
+fn reached_cells(study: &mut PlannedStudy, cells: Vec<Cell>, folder: &Path) -> CommandResult<Vec<Cell>> {
     if !study.plan.decide.is_on() {
         return Ok(cells);
     }
@@ -181,7 +181,11 @@ fn reached_cells(study: &mut Study, cells: Vec<Cell>, folder: &Path) -> CommandR
 }
 
 /// Whether cells follow those that have been run: of a search, or of a sweep that grows. They are added.
-fn has_next_round(study: &mut Study, folder: &SweepFolder<'_>, claims: &Claims) -> CommandResult<bool> {
+fn has_next_round(
+    study: &mut PlannedStudy,
+    folder: &SweepFolder<'_>,
+    claims: &ProcessClaims,
+) -> CommandResult<bool> {
     if study.is_searching() {
         return Ok(!failed_for_good(folder));
     }
@@ -201,7 +205,7 @@ fn has_next_round(study: &mut Study, folder: &SweepFolder<'_>, claims: &Claims) 
 /// Returns the next cells of the search for learning rates, if it continues. The study gets the rates found so far.
 fn next_search_cells(
     finder: &mut RateFinder,
-    study: &mut Study,
+    study: &mut PlannedStudy,
     sources: &StudyInputs,
     program: &Program,
     out: &Path,
@@ -225,13 +229,13 @@ fn failed_for_good(folder: &SweepFolder<'_>) -> bool {
 }
 
 /// Withdraws the note that this command adds cells, if a search stops before its last round.
-fn end_search(study: &Study, folder: &SweepFolder<'_>, claims: &Claims) -> CommandResult<()> {
+fn end_search(study: &PlannedStudy, folder: &SweepFolder<'_>, claims: &ProcessClaims) -> CommandResult<()> {
     if study.search_continues() { folder.end_search(claims) } else { Ok(()) }
 }
 
 /// The way to the program. If it chooses the backend, it is asked at once.
 fn with_backend<'a>(
-    study: &mut Study,
+    study: &mut PlannedStudy,
     program: impl FnOnce() -> CommandResult<Program> + 'a,
 ) -> CommandResult<Box<dyn FnOnce() -> CommandResult<Program> + 'a>> {
     if study.backend != Backend::Auto {
@@ -244,7 +248,7 @@ fn with_backend<'a>(
 
 /// The way to the program. If policies choose blocks by scores, it is asked for them at once.
 fn with_block_orders<'a>(
-    study: &mut Study,
+    study: &mut PlannedStudy,
     sources: &StudyInputs,
     folder: &Path,
     program: Box<dyn FnOnce() -> CommandResult<Program> + 'a>,
@@ -260,10 +264,10 @@ fn with_block_orders<'a>(
 /// Runs the folder's cells that are left on this machine.
 fn run_here(
     request: &SweepRequest,
-    study: &Study,
+    study: &PlannedStudy,
     folder: &SweepFolder<'_>,
     program: &Program,
-    claims: &Claims,
+    claims: &ProcessClaims,
 ) -> CommandResult<Outcome> {
     let (verifies, searches) = (request.action == Action::Verify, study.is_searching());
     let failures = request.failures;

@@ -7,21 +7,21 @@ use frostline_record::{
     Cell, Measurement, PairedTimes, PrefixCache, Sweep, Switch, TimingJob, TimingSettings,
 };
 
-use crate::claims::Claims;
+use crate::claims::ProcessClaims;
 use crate::fault::{Blame as _, CommandResult};
 use crate::folder::SweepFolder;
 use crate::program::Program;
-use crate::study::Study;
+use crate::study::PlannedStudy;
 use crate::units::{count_noun, format_clock};
 
 /// Measures each group of cells that is done and was not measured before. A group that cannot be measured is named, and
 /// costs nothing else.
 pub(crate) fn measure_groups(
-    study: &Study,
+    study: &PlannedStudy,
     folder: &SweepFolder<'_>,
     program: &Program,
     threads: Option<u32>,
-    claims: &Claims,
+    claims: &ProcessClaims,
 ) -> CommandResult<()> {
     let TimingSettings { paired, limit_s, .. } = study.plan.timing;
     if paired == Switch::Off {
@@ -73,7 +73,7 @@ fn announce_groups(policies: &[usize], limit_s: f64) -> String {
 }
 
 fn measure_group(
-    study: &Study,
+    study: &PlannedStudy,
     cells: &[Cell],
     program: &Program,
     threads: Option<u32>,

@@ -185,7 +185,7 @@ impl TrackedCells {
         });
     }
 
-    fn log_values(&mut self, id: &str, step: u64, values: Vec<Named>) {
+    fn log_values(&mut self, id: &str, step: u64, values: Vec<NamedValue>) {
         let Some(followed) = self.cells.get_mut(id) else { return };
         followed.step = step;
         self.background.log(id, Point { step, time: SystemTime::now(), values });
@@ -257,9 +257,9 @@ impl Drop for TrackedCells {
 }
 
 /// A value with its name.
-type Named = (std::borrow::Cow<'static, str>, f64);
+type NamedValue = (std::borrow::Cow<'static, str>, f64);
 
-fn of_step(step: &StepEvent) -> Vec<Named> {
+fn of_step(step: &StepEvent) -> Vec<NamedValue> {
     vec![
         ("train/loss_nats".into(), step.loss_nats),
         ("train/learning_rate".into(), step.lr),
@@ -267,13 +267,13 @@ fn of_step(step: &StepEvent) -> Vec<Named> {
     ]
 }
 
-fn of_epoch(row: &EpochRow) -> Vec<Named> {
+fn of_epoch(row: &EpochRow) -> Vec<NamedValue> {
     let mut all = of_dev(&row.dev, &row.others);
     all.splice(1..1, row.dev_macro_f1().map(|f1| ("dev/macro_f1".into(), f1)));
     all
 }
 
-fn of_dev(dev: &Score, others: &BTreeMap<String, Score>) -> Vec<Named> {
+fn of_dev(dev: &Score, others: &BTreeMap<String, Score>) -> Vec<NamedValue> {
     let accuracy =
         |(task, score): (&String, &Score)| (format!("dev/{task}/accuracy").into(), score.accuracy());
     std::iter::once(("dev/accuracy".into(), dev.accuracy())).chain(others.iter().map(accuracy)).collect()

@@ -6,10 +6,10 @@ use frostline_record::{GridPlace, Input, Reading, Settings, Twin, find_twins};
 
 use crate::block_orders::OrderTable;
 use crate::inputs::StudyInputs;
-use crate::study::Study;
+use crate::study::PlannedStudy;
 
 /// Leaves cells out of the study's grid that are the same experiment as others. What is left out is listed in the study.
-pub(crate) fn merge_twins(study: &mut Study, sources: &StudyInputs) {
+pub(crate) fn merge_twins(study: &mut PlannedStudy, sources: &StudyInputs) {
     let found = find_twins(study.grid.with_twins().map(|settings| {
         let read = reading_of_cell(sources, &study.block_orders, &settings);
         (settings, Some(read))

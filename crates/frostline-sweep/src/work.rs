@@ -7,7 +7,7 @@ use frostline_record::{Cell, Job, Sweep};
 use tracing::info_span;
 
 use crate::backend::Backend;
-use crate::claims::{ClaimedJobs, Claims};
+use crate::claims::{ClaimedJobs, ProcessClaims};
 use crate::ending::Ending;
 use crate::executor::{Executor as _, Observer};
 use crate::fault::{Blame as _, CommandResult};
@@ -50,7 +50,7 @@ fn run_until_done(
     interrupts::listen_between_rounds(move |_| slurm::return_to_queue(max_restarts)).blame_environment()?;
     let mut sweep = Sweep::read(&request.folder).blame_environment()?;
     let program = program(backend_of_cells(&sweep).blame_environment()?)?;
-    let claims = Claims::for_command("frostline work", request.lease);
+    let claims = ProcessClaims::for_command("frostline work", request.lease);
     let mut seen = HashSet::new();
     loop {
         check_code(&sweep, &program).blame_environment()?;
@@ -77,7 +77,7 @@ fn run_round(
     request: &WorkRequest,
     sweep: &Sweep,
     program: &Program,
-    claims: &Claims,
+    claims: &ProcessClaims,
     seen: &mut HashSet<String>,
 ) -> CommandResult<Outcome> {
     let folder = SweepFolder::join_sweep(&request.folder, sweep.cells.clone(), claims)?;

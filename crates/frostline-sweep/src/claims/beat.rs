@@ -16,7 +16,7 @@ pub(super) const TOUCHES: u32 = 6;
 #[derive(Debug)]
 pub(crate) struct Beats {
     claimant: Arc<Claimant<Disk>>,
-    kept: Arc<Mutex<HashMap<PathBuf, Kept>>>,
+    kept: Arc<Mutex<HashMap<PathBuf, KeptClaim>>>,
     /// Held while a claim is touched or given up: one that is given up in the middle of a touch would come back.
     touching: Arc<Mutex<()>>,
     /// Dropped to end the thread.
@@ -25,7 +25,7 @@ pub(crate) struct Beats {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct KeptClaim {
     claim: WorkClaim,
     lost: bool,
 }
@@ -48,7 +48,7 @@ impl Beats {
 
     /// Keeps a claim alive from now on.
     pub(crate) fn add_claim(&self, claim: WorkClaim) {
-        lock_claims(&self.kept).insert(claim.file.clone(), Kept { claim, lost: false });
+        lock_claims(&self.kept).insert(claim.file.clone(), KeptClaim { claim, lost: false });
     }
 
     /// Whether a claim has passed to another process.
@@ -84,12 +84,12 @@ impl Drop for Beats {
     }
 }
 
-fn lock_claims(kept: &Mutex<HashMap<PathBuf, Kept>>) -> MutexGuard<'_, HashMap<PathBuf, Kept>> {
+fn lock_claims(kept: &Mutex<HashMap<PathBuf, KeptClaim>>) -> MutexGuard<'_, HashMap<PathBuf, KeptClaim>> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Touches all claims. A file server that does not answer now may do so the next time.
-fn touch_claims(claimant: &Claimant<Disk>, kept: &Mutex<HashMap<PathBuf, Kept>>, touching: &Mutex<()>) {
+fn touch_claims(claimant: &Claimant<Disk>, kept: &Mutex<HashMap<PathBuf, KeptClaim>>, touching: &Mutex<()>) {
     let claims: Vec<WorkClaim> = lock_claims(kept).values().map(|kept| kept.claim.clone()).collect();
     for claim in claims {
         let _turn = touching.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,7 @@ use frostline_files::claim::{CLAIM, Disk, WorkClaim};
 use frostline_record::{Job, JobClaim, read_record};
 
 use super::pull::{CellStatus, Cells, NextCell, Pull};
-use super::{Claims, claim_error, clear_leftovers};
+use super::{ProcessClaims, claim_error, clear_leftovers};
 use crate::fault::{Blame as _, CommandResult};
 use crate::jobs::{JobEnd, Jobs, NextJob};
 use crate::units::count_noun;
@@ -17,7 +17,7 @@ use crate::units::count_noun;
 /// Jobs that are claimed one by one.
 #[derive(Debug)]
 pub(crate) struct ClaimedJobs<'a> {
-    claims: &'a Claims,
+    claims: &'a ProcessClaims,
     all: All,
     pull: Pull<Disk>,
     /// Jobs that this process has, by the cell's id.
@@ -39,7 +39,7 @@ struct All {
 impl<'a> ClaimedJobs<'a> {
     /// Takes these jobs in this order, from the one with the number `first` on and then from the beginning. All need to
     /// be run: a record that one of them has now is to be made again.
-    pub(crate) fn new(claims: &'a Claims, jobs: Vec<Job>, first: usize) -> Self {
+    pub(crate) fn new(claims: &'a ProcessClaims, jobs: Vec<Job>, first: usize) -> Self {
         let folders: Vec<PathBuf> = jobs.iter().map(|job| PathBuf::from(&job.folder)).collect();
         let old = jobs.iter().zip(&folders).map(|(job, folder)| old_record(job, folder)).collect();
         let order = (0..jobs.len()).map(|at| (at + first) % jobs.len().max(1));

@@ -27,12 +27,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The claims of this process.
 #[derive(Debug)]
-pub(crate) struct Claims {
+pub(crate) struct ProcessClaims {
     claimant: Arc<Claimant<Disk>>,
     beats: Beats,
 }
 
-impl Claims {
+impl ProcessClaims {
     /// Creates the claims of a command of this name. They are respected for the lease after this process has died.
     pub(crate) fn for_command(command: &str, lease: Duration) -> Self {
         let claimant = Arc::new(Claimant::new(Disk, Owner::this_process(command, lease)));
@@ -61,7 +61,7 @@ impl Claims {
         }
     }
 
-    /// As [`Claims::hold_folder`] without waiting: the other process, if there is one.
+    /// As [`ProcessClaims::hold_folder`] without waiting: the other process, if there is one.
     pub(crate) fn try_hold(&self, folder: &Path) -> CommandResult<std::result::Result<Held<'_>, Owner>> {
         frostline_files::create_own_folder(folder).blame_environment()?;
         let file = folder.join(CLAIM);
@@ -86,7 +86,7 @@ impl Claims {
 /// A folder's own files, which only this process writes as long as this value exists.
 #[derive(Debug)]
 pub(crate) struct Held<'a> {
-    claims: &'a Claims,
+    claims: &'a ProcessClaims,
     file: PathBuf,
 }
 

@@ -7,7 +7,7 @@ use frostline_assets::fetch::{
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Wanted;
+use super::WantedDownloads;
 use crate::fault::{Blame as _, CommandResult, environment_fault};
 use crate::offline::{environment_variable, is_hub_offline, is_offline};
 use crate::place;
@@ -69,7 +69,7 @@ fn options_from(request: &FetchRequest, set: impl Fn(&str) -> Option<String>) ->
 /// Fetches all treebanks and encoders. A pin may apply to any of them, so unused pins are found only at the end; so is
 /// what the cache lacks in offline mode.
 pub(super) fn fetch_all(
-    wanted: &Wanted,
+    wanted: &WantedDownloads,
     request: &FetchRequest,
     options: &FetchOptions,
 ) -> CommandResult<()> {

@@ -17,7 +17,7 @@ use frostline_record::{
 use crate::fault::{Blame as _, CommandResult};
 use crate::inputs::StudyInputs;
 use crate::program::Program;
-use crate::study::Study;
+use crate::study::PlannedStudy;
 use crate::units::{count_noun, group_thousands};
 use halving::{Halving, NextStep, RatePlace, RateScore};
 
@@ -60,7 +60,7 @@ pub(crate) enum SearchRound {
 impl RateFinder {
     /// Returns the search that the study's plan asks for, if it does.
     pub(crate) fn for_study(
-        study: &Study,
+        study: &PlannedStudy,
         sources: &StudyInputs,
         program: &Program,
     ) -> CommandResult<Option<Self>> {
@@ -84,7 +84,7 @@ impl RateFinder {
     /// If no rate of a policy has a score.
     pub(crate) fn next_round(
         &mut self,
-        study: &Study,
+        study: &PlannedStudy,
         sources: &StudyInputs,
         program: &Program,
         record: impl Fn(&Cell) -> Option<Record>,
@@ -151,7 +151,7 @@ impl RateFinder {
     /// Returns what was tried and found so far, for `sweep.json`.
     pub(crate) fn stored_search(
         &self,
-        study: &Study,
+        study: &PlannedStudy,
         sources: &StudyInputs,
         program: &Program,
         record: impl Fn(&Cell) -> Option<Record>,
@@ -171,7 +171,7 @@ struct RateGroup {
 }
 
 /// Returns the groups of a study's cells, in the order of its grid.
-fn group_cells(study: &Study, find: FindLr) -> Vec<RateGroup> {
+fn group_cells(study: &PlannedStudy, find: FindLr) -> Vec<RateGroup> {
     let axes = study.plan.extra_axes();
     let mut groups: Vec<RateGroup> = Vec::new();
     for lang in study.grid.langs() {
@@ -196,7 +196,7 @@ fn group_cells(study: &Study, find: FindLr) -> Vec<RateGroup> {
 /// Places the first rates of every search, from how much of the model learns.
 fn place_first_rates(
     searches: &mut [GroupSearch],
-    study: &Study,
+    study: &PlannedStudy,
     sources: &StudyInputs,
     program: &Program,
 ) -> CommandResult<()> {
