@@ -9,13 +9,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep};
 
-use super::server::{Listener, Served, ServerLimits, run, serve_connection};
+use super::server::{ConnectionLimits, Listener, Served, run, serve_connection};
 use super::tests::{served, sweep};
 
 /// Bytes that wait between the ends of a connection.
 const PIPE: usize = 4096;
 
-const LIMITS: ServerLimits = ServerLimits {
+const LIMITS: ConnectionLimits = ConnectionLimits {
     connections: 2,
     head_bytes: 8192,
     head_lines: 8,

@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 use super::gate::{AccessToken, Gate};
 use super::host::HostNames;
-use super::server::{Served, ServerLimits, serve_connection};
+use super::server::{ConnectionLimits, Served, serve_connection};
 use super::site::ServedSite;
 
 /// The server of a sweep's folder as it was when this was made, without a socket.
@@ -37,7 +37,7 @@ impl Exchange {
         let site = ServedSite::of(WatchedSweep::open_folder(folder)?, Duration::MAX);
         runtime.block_on(async { site.status().await.and(site.report().await.map(drop)) })?;
         let gate = Gate::new(HostNames::new(Vec::new()), token.map(AccessToken::given_token));
-        Ok(Self { served: Arc::new(Served { site, gate, limits: ServerLimits::default() }), runtime })
+        Ok(Self { served: Arc::new(Served { site, gate, limits: ConnectionLimits::default() }), runtime })
     }
 
     /// Returns the bytes that the server sends on one connection to a client that sends these bytes and reads

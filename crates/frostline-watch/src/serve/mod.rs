@@ -20,7 +20,7 @@ use crate::args::ServeArgs;
 use access::needs_token;
 use gate::{AccessToken, Gate};
 use host::HostNames;
-use server::{Served, ServerLimits};
+use server::{ConnectionLimits, Served};
 use site::ServedSite;
 
 pub use exchange::Exchange;
@@ -44,7 +44,7 @@ pub fn serve(args: &ServeArgs) -> CommandResult<Ending> {
     let token = (needs_token && !args.no_token).then(AccessToken::draw).transpose().blame_environment()?;
     print_address(args, at, needs_token, token.as_ref());
     let gate = Gate::new(HostNames::new(args.name.clone()), token);
-    let limits = ServerLimits::default();
+    let limits = ConnectionLimits::default();
     let served = Served { site: ServedSite::of(watched, limits.fresh), gate, limits };
     serve_connections(listener, served).blame_environment()?;
     Ok(Ending::Done)

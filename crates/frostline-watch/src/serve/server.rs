@@ -27,7 +27,7 @@ use super::site::ServedSite;
 
 /// Limits for clients of a server.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ServerLimits {
+pub(super) struct ConnectionLimits {
     /// Open connections. One more closes the oldest that waits for a request, otherwise the oldest.
     pub(super) connections: usize,
     /// Bytes of a request's head; hyper allows no less.
@@ -44,7 +44,7 @@ pub(super) struct ServerLimits {
     pub(super) fresh: Duration,
 }
 
-impl Default for ServerLimits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             connections: 256,
@@ -82,7 +82,7 @@ impl Listener for TcpListener {
 pub(super) struct Served {
     pub(super) site: ServedSite,
     pub(super) gate: Gate,
-    pub(super) limits: ServerLimits,
+    pub(super) limits: ConnectionLimits,
 }
 
 /// Answers connections forever, regardless of faults of single connections.

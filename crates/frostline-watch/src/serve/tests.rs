@@ -35,7 +35,7 @@ pub(super) fn sweep(folder: &Path) -> Cell {
     first
 }
 
-pub(super) fn served(folder: &Path, names: &[&str], limits: ServerLimits) -> Served {
+pub(super) fn served(folder: &Path, names: &[&str], limits: ConnectionLimits) -> Served {
     let hosts = HostNames::new(names.iter().map(ToString::to_string).collect());
     let site = ServedSite::of(WatchedSweep::open_folder(folder).expect("a sweep"), limits.fresh);
     Served { site, gate: Gate::new(hosts, None), limits }
@@ -45,7 +45,7 @@ pub(super) fn served(folder: &Path, names: &[&str], limits: ServerLimits) -> Ser
 fn start_server(folder: &Path, names: &[&str]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let at = listener.local_addr().expect("an address");
-    let served = served(folder, names, ServerLimits::default());
+    let served = served(folder, names, ConnectionLimits::default());
     thread::spawn(move || serve_connections(listener, served));
     at
 }
