@@ -15,7 +15,7 @@ use frostline_sweep::fault::{Blame as _, CommandResult};
 
 /// The side that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum MeasuredSide {
     Ours,
     Peer,
 }
@@ -23,7 +23,7 @@ pub(crate) enum Who {
 /// One measurement, repeated in every round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BenchTask {
-    pub who: Who,
+    pub who: MeasuredSide,
     pub suite: Suite,
     /// An index into the list of encoders.
     pub encoder: usize,
@@ -194,8 +194,8 @@ impl Agenda {
                     policies,
                     scale: comparison.measure_scale(),
                 };
-                let ours = self.task_index(task(Who::Ours, comparison.our_setting()));
-                let peer = self.task_index(task(Who::Peer, comparison.peer_setting()));
+                let ours = self.task_index(task(MeasuredSide::Ours, comparison.our_setting()));
+                let peer = self.task_index(task(MeasuredSide::Peer, comparison.peer_setting()));
                 self.lines.push(AgendaLine { comparison, encoder: place, policies, ours, peer });
             }
         }
@@ -220,7 +220,7 @@ mod tests {
 
     fn describe_rows(agenda: &Agenda) -> Vec<String> {
         let show = |task: &BenchTask| {
-            let who = if task.who == Who::Ours { "A" } else { "B" };
+            let who = if task.who == MeasuredSide::Ours { "A" } else { "B" };
             format!("{who} {} {} {}", task.encoder, task.policies.join(","), task.setting.id)
         };
         agenda.tasks.iter().map(show).collect()
@@ -258,24 +258,27 @@ mod tests {
                 name => task.placeholder_words(name, &encoders[0], Path::new("DATA"), &pace),
             };
             let section = suite.suite_section();
-            let command =
-                if who == Who::Ours { section.ours.as_deref().unwrap_or_default() } else { &section.peer };
+            let command = if who == MeasuredSide::Ours {
+                section.ours.as_deref().unwrap_or_default()
+            } else {
+                &section.peer
+            };
             let words = compare::command_words(command, &value);
             words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
-            shown(Suite::Device, Who::Ours),
+            shown(Suite::Device, MeasuredSide::Ours),
             "bench step --models  --encoder all-MiniLM-L6-v2 --treebank DATA --policy POLICY --steps 2 --warmup 1 --batch 64 \
              --threads 1 --backend BACKEND --first 0 --precision bf16"
         );
         assert_eq!(
-            shown(Suite::Runs, Who::Peer),
+            shown(Suite::Runs, MeasuredSide::Peer),
             "hf_trainer.py --model all-MiniLM-L6-v2 --treebank DATA --policy POLICY --seed SEED --device DEVICE --batch 16 \
              --threads 1 --first 2500 --epochs 5"
         );
         for suite in Suite::value_variants() {
-            assert!(shown(*suite, Who::Peer).contains(".py --"), "{suite:?}");
-            shown(*suite, Who::Ours);
+            assert!(shown(*suite, MeasuredSide::Peer).contains(".py --"), "{suite:?}");
+            shown(*suite, MeasuredSide::Ours);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::machine_limits::Profiled;
 use crate::pace::Pace;
 use crate::places::BenchEncoder;
 use crate::process::{
-    ProcessAnswer, Refusal, last_lines, refusal_from_output, run_for_answer, run_for_object,
+    ProcessAnswer, ProcessRefusal, last_lines, refusal_from_output, run_for_answer, run_for_object,
 };
 use crate::stored::SideFigures;
 use crate::suite::Suite;
@@ -51,7 +51,7 @@ impl<'a> FrostlineSide<'a> {
         task: &BenchTask,
         encoder: &BenchEncoder,
         treebank: &Path,
-    ) -> std::result::Result<ProcessAnswer, Refusal> {
+    ) -> std::result::Result<ProcessAnswer, ProcessRefusal> {
         match task.suite {
             Suite::Starts => self.measure_starts(task, &encoder.with_weights(), treebank),
             suite if suite.is_whole() => self.run_sweep(task, encoder, treebank),
@@ -84,7 +84,7 @@ impl<'a> FrostlineSide<'a> {
         &self.pace.limit
     }
 
-    fn run_command(&self, command: &mut Command) -> std::result::Result<ProcessAnswer, Refusal> {
+    fn run_command(&self, command: &mut Command) -> std::result::Result<ProcessAnswer, ProcessRefusal> {
         run_for_answer(command, self.time_limit())
     }
 
@@ -106,8 +106,8 @@ impl<'a> FrostlineSide<'a> {
         task: &BenchTask,
         encoder: &BenchEncoder,
         treebank: &Path,
-    ) -> std::result::Result<ProcessAnswer, Refusal> {
-        let scratch = tempfile::tempdir().map_err(|error| Refusal::Failed(error.to_string()))?;
+    ) -> std::result::Result<ProcessAnswer, ProcessRefusal> {
+        let scratch = tempfile::tempdir().map_err(|error| ProcessRefusal::Failed(error.to_string()))?;
         let (records, wall_s) = self.run_cells(task, encoder, treebank, scratch.path(), &[])?;
         let mut figures = sum_records(&records, wall_s);
         figures.extend(trace::part_seconds(&trace::read_spans(&scratch.path().join(TRACE)), wall_s));
@@ -120,8 +120,8 @@ impl<'a> FrostlineSide<'a> {
         task: &BenchTask,
         encoder: &BenchEncoder,
         treebank: &Path,
-    ) -> std::result::Result<ProcessAnswer, Refusal> {
-        let scratch = tempfile::tempdir().map_err(|error| Refusal::Failed(error.to_string()))?;
+    ) -> std::result::Result<ProcessAnswer, ProcessRefusal> {
+        let scratch = tempfile::tempdir().map_err(|error| ProcessRefusal::Failed(error.to_string()))?;
         let mut figures = SideFigures::new();
         for key in ["first_start_s", "start_s"] {
             let folder = scratch.path().join(key);
@@ -133,10 +133,10 @@ impl<'a> FrostlineSide<'a> {
                 stepped = trace::first_step(&trace::read_spans(&trace));
                 stepped.is_some()
             });
-            let output = output.map_err(|error| Refusal::Failed(format!("the sweep: {error}")))?;
-            let output = output.ok_or(Refusal::TimeOver)?;
+            let output = output.map_err(|error| ProcessRefusal::Failed(format!("the sweep: {error}")))?;
+            let output = output.ok_or(ProcessRefusal::TimeOver)?;
             let stepped = stepped.ok_or_else(|| {
-                Refusal::Failed(format!("the sweep took no step: {}", last_lines(&output.stderr)))
+                ProcessRefusal::Failed(format!("the sweep took no step: {}", last_lines(&output.stderr)))
             })?;
             let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             figures.insert(key.into(), stepped - began.as_secs_f64());
@@ -176,8 +176,10 @@ impl<'a> FrostlineSide<'a> {
             let made = self.run_cells(task, encoder, treebank, &folder, &set);
             let (records, _) = match made {
                 Ok(made) => made,
-                Err(Refusal::Unsupported(why) | Refusal::Failed(why)) => return environment_fault(why),
-                Err(Refusal::TimeOver) => {
+                Err(ProcessRefusal::Unsupported(why) | ProcessRefusal::Failed(why)) => {
+                    return environment_fault(why);
+                }
+                Err(ProcessRefusal::TimeOver) => {
                     return environment_fault("the time was over before a tagger was trained");
                 }
             };
@@ -194,19 +196,19 @@ impl<'a> FrostlineSide<'a> {
         treebank: &Path,
         folder: &Path,
         set: &[&str],
-    ) -> std::result::Result<(Vec<Record>, f64), Refusal> {
+    ) -> std::result::Result<(Vec<Record>, f64), ProcessRefusal> {
         let mut command = self.sweep_command(task, encoder, treebank, folder, set)?;
         let started = Instant::now();
         let output = self.time_limit().run_process(&mut command);
         let wall_s = started.elapsed().as_secs_f64();
-        let output = output.map_err(|error| Refusal::Failed(format!("the sweep: {error}")))?;
-        let output = output.ok_or(Refusal::TimeOver)?;
+        let output = output.map_err(|error| ProcessRefusal::Failed(format!("the sweep: {error}")))?;
+        let output = output.ok_or(ProcessRefusal::TimeOver)?;
         if !output.status.success() {
             return Err(refusal_from_output("the sweep", &output));
         }
         let out = folder.join(OUT);
         let records = Sweep::read(&out).and_then(|sweep| sweep.records(&out));
-        Ok((records.map_err(|error| Refusal::Failed(error.to_string()))?, wall_s))
+        Ok((records.map_err(|error| ProcessRefusal::Failed(error.to_string()))?, wall_s))
     }
 
     /// The sweep of a task: its plan, [`OUT`] and [`TRACE`] in a folder, which is created.
@@ -217,12 +219,12 @@ impl<'a> FrostlineSide<'a> {
         treebank: &Path,
         folder: &Path,
         set: &[&str],
-    ) -> std::result::Result<Command, Refusal> {
+    ) -> std::result::Result<Command, ProcessRefusal> {
         let plan_path = folder.join("plan.toml");
         let text = plan_text(task, &encoder.folder.display().to_string(), self.pace.batch);
         std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(&plan_path, text))
-            .map_err(|error| Refusal::Failed(format!("{}: {error}", plan_path.display())))?;
+            .map_err(|error| ProcessRefusal::Failed(format!("{}: {error}", plan_path.display())))?;
         let mut command = Command::new(&self.runner.path);
         command.arg("sweep").arg("--plan").arg(&plan_path).arg("--out").arg(folder.join(OUT));
         command.arg("--trace").arg(folder.join(TRACE));
@@ -288,7 +290,7 @@ fn sum_records(records: &[Record], wall_s: f64) -> SideFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agenda::{Only, Who};
+    use crate::agenda::{MeasuredSide, Only};
     use crate::places::tests::encoder;
     use frostline_record::{Plan, Switch};
 
@@ -297,7 +299,7 @@ mod tests {
         let encoders = [encoder("all-MiniLM-L6-v2", false)];
         let agenda =
             Agenda::new(&[Suite::Runs, Suite::Sweeps], &encoders, Only::default()).expect("an agenda");
-        for task in agenda.tasks.iter().filter(|task| task.who == Who::Ours) {
+        for task in agenda.tasks.iter().filter(|task| task.who == MeasuredSide::Ours) {
             let parsed = Plan::parse(&plan_text(task, "a \"quoted\" folder", 8), "test").expect("a plan");
             let cells = parsed.expand().expect("cells");
             let scale = task.scale;

@@ -10,7 +10,7 @@ use crate::agenda::BenchTask;
 use crate::compare::command_words;
 use crate::pace::Pace;
 use crate::places::BenchEncoder;
-use crate::process::{ProcessAnswer, Refusal, last_lines, run_for_answer};
+use crate::process::{ProcessAnswer, ProcessRefusal, last_lines, run_for_answer};
 use crate::stored::SideFigures;
 use crate::suite::Suite;
 use frostline_sweep::Backend;
@@ -102,7 +102,7 @@ impl<'a> Peer<'a> {
         task: &BenchTask,
         encoder: &BenchEncoder,
         treebank: impl Fn(&str) -> PathBuf,
-    ) -> std::result::Result<ProcessAnswer, Refusal> {
+    ) -> std::result::Result<ProcessAnswer, ProcessRefusal> {
         if !task.suite.is_whole() {
             let starts = task.suite == Suite::Starts;
             let encoder = if starts { &encoder.with_weights() } else { encoder };
@@ -140,7 +140,7 @@ impl<'a> Peer<'a> {
         Ok(combine_answers(all, seeds.len() as f64 / measured as f64))
     }
 
-    fn run_command(&self, command: &mut Command) -> std::result::Result<ProcessAnswer, Refusal> {
+    fn run_command(&self, command: &mut Command) -> std::result::Result<ProcessAnswer, ProcessRefusal> {
         run_for_answer(command, &self.pace.limit)
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct ProcessAnswer {
 
 /// Why there is no output.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Refusal {
+pub(crate) enum ProcessRefusal {
     /// The program does not have the setting.
     Unsupported(String),
     /// It should have worked.
@@ -30,7 +30,10 @@ pub(crate) enum Refusal {
 }
 
 /// Runs a command to its end, which the limit may bring, and reads the numbers and texts of the JSON object on its last line.
-pub(crate) fn run_for_answer(command: &mut Command, limit: &TimeLimit) -> Result<ProcessAnswer, Refusal> {
+pub(crate) fn run_for_answer(
+    command: &mut Command,
+    limit: &TimeLimit,
+) -> Result<ProcessAnswer, ProcessRefusal> {
     run_for_object(command, limit).map(ProcessAnswer::from_object)
 }
 
@@ -38,23 +41,24 @@ pub(crate) fn run_for_answer(command: &mut Command, limit: &TimeLimit) -> Result
 pub(crate) fn run_for_object<T: DeserializeOwned>(
     command: &mut Command,
     limit: &TimeLimit,
-) -> Result<T, Refusal> {
+) -> Result<T, ProcessRefusal> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = limit.run_process(command);
-    let output = output.map_err(|error| Refusal::Failed(format!("{name} cannot be started: {error}")))?;
-    let output = output.ok_or(Refusal::TimeOver)?;
+    let output =
+        output.map_err(|error| ProcessRefusal::Failed(format!("{name} cannot be started: {error}")))?;
+    let output = output.ok_or(ProcessRefusal::TimeOver)?;
     if !output.status.success() {
         return Err(refusal_from_output(&name, &output));
     }
-    parse_last_line(&output.stdout).map_err(|reason| Refusal::Failed(format!("{name}: {reason}")))
+    parse_last_line(&output.stdout).map_err(|reason| ProcessRefusal::Failed(format!("{name}: {reason}")))
 }
 
 /// Returns why a process did not succeed; programs end with 2 if they lack a setting.
-pub(crate) fn refusal_from_output(name: &str, output: &Output) -> Refusal {
+pub(crate) fn refusal_from_output(name: &str, output: &Output) -> ProcessRefusal {
     let said = last_lines(&output.stderr);
     match output.status.code() {
-        Some(2) => Refusal::Unsupported(said),
-        _ => Refusal::Failed(format!("{name} ended with {}: {said}", output.status)),
+        Some(2) => ProcessRefusal::Unsupported(said),
+        _ => ProcessRefusal::Failed(format!("{name} ended with {}: {said}", output.status)),
     }
 }
 
@@ -111,7 +115,7 @@ mod tests {
     fn a_command_that_is_not_there_failed() {
         let refusal = run_for_answer(&mut Command::new("no-such-frostline"), &TimeLimit::default())
             .expect_err("nothing there");
-        let Refusal::Failed(said) = refusal else { panic!("{refusal:?}") };
+        let ProcessRefusal::Failed(said) = refusal else { panic!("{refusal:?}") };
         assert!(said.starts_with("no-such-frostline cannot be started"), "{said}");
     }
 }

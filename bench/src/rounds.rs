@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::agenda::{Agenda, BenchTask, Who};
+use crate::agenda::{Agenda, BenchTask, MeasuredSide};
 use crate::compare;
 use crate::frostline_side::FrostlineSide;
 use crate::peer::Peer;
 use crate::places::BenchEncoder;
-use crate::process::{ProcessAnswer, Refusal};
+use crate::process::{ProcessAnswer, ProcessRefusal};
 use crate::spread::format_figure;
 use crate::stored::{SideFigures, StoredRow, StoredSide};
 use crate::suite::Suite;
@@ -20,7 +20,7 @@ use frostline_sweep::units::format_clock;
 
 /// The tasks to measure, and the measurements so far.
 #[derive(Debug)]
-pub(crate) struct Rounds<'a> {
+pub(crate) struct BenchRounds<'a> {
     agenda: &'a Agenda,
     encoders: &'a [BenchEncoder],
     treebanks: &'a BTreeMap<String, PathBuf>,
@@ -41,7 +41,7 @@ struct TaskState {
     failed: bool,
 }
 
-impl<'a> Rounds<'a> {
+impl<'a> BenchRounds<'a> {
     /// The state before the first round.
     pub(crate) fn new(
         agenda: &'a Agenda,
@@ -50,7 +50,7 @@ impl<'a> Rounds<'a> {
         ours: &'a FrostlineSide<'a>,
         peer: Option<&'a Peer<'a>>,
     ) -> Self {
-        let lacks = |task: &BenchTask| task.who == Who::Peer && peer.is_none();
+        let lacks = |task: &BenchTask| task.who == MeasuredSide::Peer && peer.is_none();
         let note = |task: &BenchTask| lacks(task).then(|| "no peer: give --python".to_string());
         let states =
             agenda.tasks.iter().map(|task| TaskState { note: note(task), ..TaskState::default() }).collect();
@@ -77,17 +77,17 @@ impl<'a> Rounds<'a> {
                         (format_figure(answer.figures[first]), &compare::measure_by_key(first).unit);
                     note!("round {number}/{of}  {name}  {value} {unit}  [{took}]");
                     self.states[at].rounds.push(answer.figures);
-                    if task.who == Who::Peer {
+                    if task.who == MeasuredSide::Peer {
                         self.versions.extend(answer.words);
                     }
                 }
-                Err(Refusal::TimeOver) => return,
+                Err(ProcessRefusal::TimeOver) => return,
                 // Python ends with the same code if a script does not exist.
-                Err(Refusal::Unsupported(why)) if task.who == Who::Ours => {
+                Err(ProcessRefusal::Unsupported(why)) if task.who == MeasuredSide::Ours => {
                     note!("round {number}/{of}  {name}  skipped: {why}");
                     self.states[at].note = Some(format!("skipped: {}", without_paths(&why)));
                 }
-                Err(Refusal::Unsupported(why) | Refusal::Failed(why)) => {
+                Err(ProcessRefusal::Unsupported(why) | ProcessRefusal::Failed(why)) => {
                     note!("round {number}/{of}  {name}  FAILED: {why}");
                     self.states[at].note = Some(format!("failed: {why}"));
                     self.states[at].failed = true;
@@ -96,11 +96,11 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn measure_task(&self, task: &BenchTask) -> Result<ProcessAnswer, Refusal> {
+    fn measure_task(&self, task: &BenchTask) -> Result<ProcessAnswer, ProcessRefusal> {
         let encoder = &self.encoders[task.encoder];
         let folder = |name: &str| self.treebanks[name].clone();
         match (task.who, self.peer) {
-            (Who::Peer, Some(peer)) => peer.measure_task(task, encoder, folder),
+            (MeasuredSide::Peer, Some(peer)) => peer.measure_task(task, encoder, folder),
             _ => self.ours.measure_task(task, encoder, &folder(task.treebank_name())),
         }
     }
@@ -110,7 +110,7 @@ impl<'a> Rounds<'a> {
         let runs = |(task, state): (&'a BenchTask, &TaskState)| {
             // No share of it is shown of these.
             let counts = !matches!(task.suite, Suite::Reading | Suite::Device | Suite::Starts);
-            (task.who == Who::Ours && counts && state.note.is_none())
+            (task.who == MeasuredSide::Ours && counts && state.note.is_none())
                 .then_some(task.setting.precision.as_str())
         };
         let mut precisions: Vec<&str> = self.agenda.tasks.iter().zip(&self.states).filter_map(runs).collect();
@@ -140,7 +140,7 @@ impl<'a> Rounds<'a> {
     }
 
     fn task_title(&self, task: &BenchTask) -> String {
-        let who = if task.who == Who::Ours { "ours" } else { "peer" };
+        let who = if task.who == MeasuredSide::Ours { "ours" } else { "peer" };
         let encoder = &self.encoders[task.encoder].name;
         format!("{who}  {encoder}  {}  {}", task.policies.join(","), task.setting.id)
     }
@@ -191,10 +191,10 @@ fn without_paths(text: &str) -> String {
 }
 
 /// Checks that no figure is missing from a process's output.
-fn check_complete(task: &BenchTask, answer: ProcessAnswer) -> Result<ProcessAnswer, Refusal> {
+fn check_complete(task: &BenchTask, answer: ProcessAnswer) -> Result<ProcessAnswer, ProcessRefusal> {
     let absent = task.suite.measure_keys().find(|key| !answer.figures.contains_key(*key));
     match absent {
-        Some(key) => Err(Refusal::Failed(format!("its output lacks `{key}`"))),
+        Some(key) => Err(ProcessRefusal::Failed(format!("its output lacks `{key}`"))),
         None => Ok(answer),
     }
 }
@@ -222,6 +222,6 @@ mod tests {
         lacking.figures.remove("peak_rss_mib");
         assert!(check_complete(&agenda.tasks[0], whole).is_ok());
         let refusal = check_complete(&agenda.tasks[0], lacking).expect_err("no memory");
-        assert_eq!(refusal, Refusal::Failed("its output lacks `peak_rss_mib`".into()));
+        assert_eq!(refusal, ProcessRefusal::Failed("its output lacks `peak_rss_mib`".into()));
     }
 }

@@ -14,7 +14,7 @@ use crate::args::BenchArgs;
 use crate::frostline_side::FrostlineSide;
 use crate::pace::{Pace, all_cores};
 use crate::peer::Peer;
-use crate::rounds::Rounds;
+use crate::rounds::BenchRounds;
 use crate::stored::{BenchRun, SCHEMA, StoredMeasurements, StoredRow};
 use crate::suite::Suite;
 use crate::time_limit::TimeLimit;
@@ -47,7 +47,7 @@ pub fn bench(
     // Kept until the end, since it contains the taggers.
     let _taggers = ours.train_taggers(&agenda, &mut encoders, &treebanks)?;
 
-    let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
+    let mut rounds = BenchRounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
     let command = repeat_command(std::env::args());
     let batch = if args.only == [Suite::Device] { 0 } else { pace.batch };
     let call = BenchCall {
@@ -84,7 +84,7 @@ impl BenchCall<'_> {
     ///
     /// # Errors
     /// If the results cannot be written.
-    pub(crate) fn measure_rounds(&self, rounds: &mut Rounds<'_>) -> CommandResult<bool> {
+    pub(crate) fn measure_rounds(&self, rounds: &mut BenchRounds<'_>) -> CommandResult<bool> {
         let (started, pace) = (machine::utc_timestamp(), self.pace);
         let machine = machine::describe_machine(&self.runner.about.device, self.load);
         let (mut measured, mut raw) = (StoredMeasurements::default(), None);

@@ -9,7 +9,7 @@ use crate::frostline_side::FrostlineSide;
 use crate::pace::Pace;
 use crate::peer::Peer;
 use crate::places;
-use crate::rounds::Rounds;
+use crate::rounds::BenchRounds;
 use crate::run::BenchCall;
 use crate::suite::Suite;
 
@@ -24,7 +24,7 @@ pub(crate) fn measure_steps(args: &DeviceArgs, call: &BenchCall<'_>) -> CommandR
     let agenda = Agenda::new(&suites, &encoders, Only::default())?;
     let peer = find_peer(args, call.runner, call.pace);
     let ours = FrostlineSide::new(call.runner, call.pace);
-    let mut rounds = Rounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
+    let mut rounds = BenchRounds::new(&agenda, &encoders, &treebanks, &ours, peer.as_ref());
     let passed = call.measure_rounds(&mut rounds)?;
     Ok((passed, rounds.unmeasured_titles()))
 }
