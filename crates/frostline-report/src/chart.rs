@@ -11,7 +11,7 @@ pub(crate) struct Figure {
     pub about: String,
     pub chart: Chart,
     /// Below the chart.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ChartNote>,
     /// The most panels side by side.
     pub across: usize,
     pub theme: Theme,
@@ -41,7 +41,7 @@ pub(crate) enum Theme {
 }
 
 /// A sentence below a chart.
-pub(crate) enum Note {
+pub(crate) enum ChartNote {
     Text(String),
     /// How the horizontal axis is spaced, if that needs saying.
     XAxis,
@@ -49,13 +49,13 @@ pub(crate) enum Note {
     YAxis,
 }
 
-impl From<String> for Note {
+impl From<String> for ChartNote {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<&str> for Note {
+impl From<&str> for ChartNote {
     fn from(text: &str) -> Self {
         Self::Text(text.into())
     }
@@ -66,13 +66,13 @@ pub(crate) enum Chart {
     /// Lengths with their intervals, one or several per row.
     Bars(Bars),
     /// Something over time or size.
-    Lines(Lines),
+    Lines(LineChart),
     /// One quantity against another.
     Scatter(Scatter),
     /// A table whose fields are shaded.
     Heat(Heat),
     /// Every set of a few things, each with its value.
-    Sets(Sets),
+    Sets(BlockSetChart),
 }
 
 /// The owner of a colour, a dash and a shape.
@@ -160,7 +160,7 @@ impl Bar {
 }
 
 /// Lines.
-pub(crate) struct Lines {
+pub(crate) struct LineChart {
     pub panels: Vec<LinePanel>,
     pub x_title: &'static str,
     pub x: XAxis,
@@ -170,7 +170,7 @@ pub(crate) struct Lines {
     pub key: LineKey,
 }
 
-impl Lines {
+impl LineChart {
     /// Lines over optimiser steps, without panels.
     pub const fn by_step(y_title: &'static str, y: YAxis) -> Self {
         Self {
@@ -227,11 +227,11 @@ pub(crate) enum LineKey {
 /// A panel of lines.
 pub(crate) struct LinePanel {
     pub title: String,
-    pub lines: Vec<Line>,
+    pub lines: Vec<ChartLine>,
 }
 
 /// One line.
-pub(crate) struct Line {
+pub(crate) struct ChartLine {
     /// The name, unless there are too many names.
     pub name: Option<String>,
     pub tone: Tone,
@@ -301,7 +301,7 @@ pub(crate) struct HeatField {
 }
 
 /// Every set of blocks.
-pub(crate) struct Sets {
+pub(crate) struct BlockSetChart {
     pub panels: Vec<SetPanel>,
     pub y_title: &'static str,
 }

@@ -74,7 +74,7 @@ pub struct LeftOut {
 /// Returns what each policy of [`ADVISED`] lost in a sweep, by language and size.
 #[must_use]
 pub fn policy_losses(sweep: &Sweep, records: &[Record]) -> Vec<PolicyLoss> {
-    struct Run<'a> {
+    struct TrainedRun<'a> {
         record: &'a Record,
         sentences: u64,
         accuracy: f64,
@@ -85,13 +85,15 @@ pub fn policy_losses(sweep: &Sweep, records: &[Record]) -> Vec<PolicyLoss> {
         Some((result.tasks.get(&result.headline)?.train.sentences, dev.accuracy()))
     };
     let known = records.iter().filter(|record| sweep.cells.iter().any(|cell| cell.id == record.cell.id));
-    let runs: Vec<Run<'_>> = known
-        .filter_map(|record| run(record).map(|(sentences, accuracy)| Run { record, sentences, accuracy }))
+    let runs: Vec<TrainedRun<'_>> = known
+        .filter_map(|record| {
+            run(record).map(|(sentences, accuracy)| TrainedRun { record, sentences, accuracy })
+        })
         .collect();
     let mut losses: Vec<(PolicyLoss, Vec<f64>)> = Vec::new();
     for run in runs.iter().filter(|run| ADVISED.contains(&run.record.cell.settings.policy.as_str())) {
         let settings = &run.record.cell.settings;
-        let same = |other: &&Run<'_>| {
+        let same = |other: &&TrainedRun<'_>| {
             let none = &other.record.cell.settings;
             none.policy.as_str() == BASELINE
                 && (&none.lang, none.seed, &none.encoder)

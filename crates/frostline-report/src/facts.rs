@@ -9,17 +9,19 @@
 use crate::keys;
 use crate::study::advice::SPLIT;
 use crate::study::baselines::{BaselineScore, BaselineStats};
-use crate::study::groups::{ParameterCounts, SplitStats, Times};
+use crate::study::groups::{GroupTimes, ParameterCounts, SplitStats};
 use crate::study::turns::{StepCost, saving};
 use crate::study::verdicts::PolicyVerdict;
 use crate::study::words::{self, SENTENCES, units};
-use crate::study::{BASELINE, Group, Study, saved};
-use crate::table::{Columns, PaperTable, Quantity, Table, Value};
+use crate::study::{BASELINE, CellGroup, Study, saved};
+use crate::table::{PaperTable, Quantity, Table, TableColumns, TableValue};
 
+use FactTable::{
+    Costs, Paper, Predicted, Result, Sampling, Speed, Study as Whole, Terminal, Turns, Verdicts,
+};
 use Quantity::{
     Change, Count, Fine, HalfWidth, Measured, Number, Percent, Points, Probability, Share, Text, Truth,
 };
-use View::{Costs, Paper, Predicted, Result, Sampling, Speed, Study as Whole, Terminal, Turns, Verdicts};
 
 use frostline_score::Judged;
 
@@ -33,13 +35,13 @@ pub(crate) struct StudyRow<'a> {
 
 /// A policy, or what needs no training of the encoder.
 enum Subject<'a> {
-    Policy(&'a Group),
+    Policy(&'a CellGroup),
     Baseline(&'a BaselineStats),
 }
 
 /// A table that shows facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum FactTable {
     /// A language on a terminal.
     Terminal,
     /// All languages, the first table of a report.
@@ -62,7 +64,7 @@ pub(crate) enum View {
     Costs,
 }
 
-impl View {
+impl FactTable {
     const fn has_baselines(self) -> bool {
         matches!(self, Terminal | Result | Whole | Paper)
     }
@@ -79,17 +81,17 @@ struct Fact {
     /// The title on a terminal.
     short: &'static str,
     unit: Quantity,
-    value: fn(&StudyRow<'_>) -> Value,
+    value: fn(&StudyRow<'_>) -> TableValue,
     /// The views that show it, with its rank in each.
-    shown: &'static [(View, u8)],
+    shown: &'static [(FactTable, u8)],
 }
 
 const fn fact(
     title: &'static str,
     short: &'static str,
     unit: Quantity,
-    value: fn(&StudyRow<'_>) -> Value,
-    shown: &'static [(View, u8)],
+    value: fn(&StudyRow<'_>) -> TableValue,
+    shown: &'static [(FactTable, u8)],
 ) -> Fact {
     Fact { title, short, unit, value, shown }
 }
@@ -158,7 +160,7 @@ const FACTS: &[Fact] = &[
 ];
 
 impl<'a> StudyRow<'a> {
-    fn group(&self) -> Option<&'a Group> {
+    fn group(&self) -> Option<&'a CellGroup> {
         match self.subject {
             Subject::Policy(group) => Some(group),
             Subject::Baseline(_) => None,
@@ -179,7 +181,7 @@ impl<'a> StudyRow<'a> {
         }
     }
 
-    fn name(&self, view: View) -> String {
+    fn name(&self, view: FactTable) -> String {
         match self.subject {
             Subject::Policy(group) => group.names(),
             Subject::Baseline(one) if matches!(view, Terminal | Paper) => one.title().into(),
@@ -202,19 +204,19 @@ impl<'a> StudyRow<'a> {
     }
 
     /// A score on a split.
-    fn on<V: Into<Value>, B: Into<Value>>(
+    fn on<V: Into<TableValue>, B: Into<TableValue>>(
         &self,
         split: &str,
         of_policy: fn(&SplitStats) -> V,
         of_baseline: fn(&BaselineScore) -> B,
-    ) -> Value {
+    ) -> TableValue {
         match self.subject {
             Subject::Policy(group) => group.on(split).map(of_policy).into(),
             Subject::Baseline(one) => one.on(split).map(of_baseline).into(),
         }
     }
 
-    fn group_dev<V: Into<Value>>(&self, get: fn(&SplitStats) -> Option<V>) -> Value {
+    fn group_dev<V: Into<TableValue>>(&self, get: fn(&SplitStats) -> Option<V>) -> TableValue {
         self.of(|group| group.dev.as_ref().and_then(get).into())
     }
 
@@ -222,7 +224,7 @@ impl<'a> StudyRow<'a> {
         self.study.verdicts.get(self.group()?, self.split)
     }
 
-    fn judged<V: Into<Value>>(&self, get: fn(&Judged) -> V) -> Value {
+    fn judged<V: Into<TableValue>>(&self, get: fn(&Judged) -> V) -> TableValue {
         self.verdict().and_then(PolicyVerdict::judged).map(get).into()
     }
 
@@ -230,75 +232,81 @@ impl<'a> StudyRow<'a> {
         self.study.verdicts.macro_f1(self.group()?, self.split)
     }
 
-    fn macro_judged<V: Into<Value>>(&self, get: fn(&Judged) -> V) -> Value {
+    fn macro_judged<V: Into<TableValue>>(&self, get: fn(&Judged) -> V) -> TableValue {
         self.macro_f1().and_then(PolicyVerdict::judged).map(get).into()
     }
 
     /// A value that policies alone have.
-    fn of(&self, get: impl FnOnce(&'a Group) -> Value) -> Value {
-        self.group().map_or(Value::Missing, get)
+    fn of(&self, get: impl FnOnce(&'a CellGroup) -> TableValue) -> TableValue {
+        self.group().map_or(TableValue::Missing, get)
     }
 
     /// A value of a step, if all steps of its cells are alike.
-    fn steady(&self, get: impl FnOnce(&'a Group) -> Value) -> Value {
-        self.of(|group| if self.study.has_steady_steps(group) { get(group) } else { Value::Missing })
+    fn steady(&self, get: impl FnOnce(&'a CellGroup) -> TableValue) -> TableValue {
+        self.of(|group| if self.study.has_steady_steps(group) { get(group) } else { TableValue::Missing })
     }
 
     /// A value of cells with one stage.
-    fn unstaged<V>(&self, get: impl FnOnce(&'a Group) -> Option<V>) -> Option<V> {
+    fn unstaged<V>(&self, get: impl FnOnce(&'a CellGroup) -> Option<V>) -> Option<V> {
         self.group().filter(|group| !group.is_staged()).and_then(get)
     }
 
-    fn parameters<V: Into<Value>>(&self, get: fn(&ParameterCounts) -> V) -> Value {
+    fn parameters<V: Into<TableValue>>(&self, get: fn(&ParameterCounts) -> V) -> TableValue {
         self.of(|group| group.plain_parameters().map(get).into())
     }
 
-    fn times<V: Into<Value>>(&self, get: fn(&Times) -> V) -> Value {
+    fn times<V: Into<TableValue>>(&self, get: fn(&GroupTimes) -> V) -> TableValue {
         self.of(|group| group.times.as_ref().map(get).into())
     }
 
-    fn in_turns<V: Into<Value>>(&self, get: impl FnOnce(&StepCost) -> Option<V>) -> Value {
+    fn in_turns<V: Into<TableValue>>(&self, get: impl FnOnce(&StepCost) -> Option<V>) -> TableValue {
         self.of(|group| self.study.step_cost(group).and_then(get).into())
     }
 }
 
 /// The interval of the accuracy alone, if no policy has one of its difference.
-fn own_interval(row: &StudyRow<'_>) -> Value {
+fn own_interval(row: &StudyRow<'_>) -> TableValue {
     match is_judged(row.study) {
-        true => Value::Missing,
-        false => {
-            row.on("dev", |dev| Value::from(dev.accuracy_interval), |dev| Value::from(dev.accuracy_interval))
-        }
+        true => TableValue::Missing,
+        false => row.on(
+            "dev",
+            |dev| TableValue::from(dev.accuracy_interval),
+            |dev| TableValue::from(dev.accuracy_interval),
+        ),
     }
 }
 
 /// The accuracy, if the score is another.
-fn plain_accuracy(row: &StudyRow<'_>) -> Value {
+fn plain_accuracy(row: &StudyRow<'_>) -> TableValue {
     match row.study.metric() {
-        "accuracy" => Value::Missing,
+        "accuracy" => TableValue::Missing,
         _ => row.on("dev", |dev| dev.accuracy, |dev| dev.accuracy),
     }
 }
 
 /// The accuracy as the original study counts, which labels words.
-fn study_accuracy(row: &StudyRow<'_>) -> Value {
+fn study_accuracy(row: &StudyRow<'_>) -> TableValue {
     match units(row.study) == SENTENCES {
-        true => Value::Missing,
+        true => TableValue::Missing,
         false => row.on("dev", |dev| dev.study_accuracy, |dev| dev.study_accuracy),
     }
 }
 
 /// The verdict, or why there is none.
-fn verdict_words(row: &StudyRow<'_>) -> Value {
+fn verdict_words(row: &StudyRow<'_>) -> TableValue {
     row.verdict().filter(|_| is_judged_on(row.study, row.split)).map(|found| found.compared.words()).into()
 }
 
 /// The difference from `none`: the judged one, or the mean over seeds if no policy is judged.
-fn difference(row: &StudyRow<'_>) -> Value {
-    let Some(group) = row.group() else { return Value::Missing };
+fn difference(row: &StudyRow<'_>) -> TableValue {
+    let Some(group) = row.group() else { return TableValue::Missing };
     if row.is_none() {
-        let is_other = |other: &Group| other.policy != BASELINE && other.dev_gain.is_some();
-        return if row.study.groups.iter().any(is_other) { BASELINE_WORD.into() } else { Value::Missing };
+        let is_other = |other: &CellGroup| other.policy != BASELINE && other.dev_gain.is_some();
+        return if row.study.groups.iter().any(is_other) {
+            BASELINE_WORD.into()
+        } else {
+            TableValue::Missing
+        };
     }
     match is_judged_on(row.study, row.split) {
         true => row.judged(|judged| judged.difference.value),
@@ -307,22 +315,22 @@ fn difference(row: &StudyRow<'_>) -> Value {
 }
 
 /// The gain over `none`, if no policy of the language has a verdict.
-fn unjudged_gain(row: &StudyRow<'_>) -> Value {
+fn unjudged_gain(row: &StudyRow<'_>) -> TableValue {
     let is_judged = row.study.verdicts.of_lang(row.lang(), SPLIT).any(|row| row.judged().is_some());
     row.of(|group| group.dev_gain.filter(|_| !is_judged && !row.is_none()).into())
 }
 
-fn predicted_work(group: &Group) -> Option<f64> {
+fn predicted_work(group: &CellGroup) -> Option<f64> {
     Some(group.forecast.as_ref()?.gflop_per_step.mean)
 }
 
-fn predicted_memory(group: &Group) -> Option<f64> {
+fn predicted_memory(group: &CellGroup) -> Option<f64> {
     group.forecast.as_ref()?.memory_mib()
 }
 
 /// The predicted memory of `none` minus the policy's own.
-fn predicted_memory_saved(row: &StudyRow<'_>) -> Value {
-    let saved = |group: &Group| {
+fn predicted_memory_saved(row: &StudyRow<'_>) -> TableValue {
+    let saved = |group: &CellGroup| {
         let none = row.study.none_of(group).filter(|none| none.policy != group.policy)?;
         Some(predicted_memory(none)? - predicted_memory(group)?)
     };
@@ -346,7 +354,7 @@ fn is_judged_on(study: &Study, split: &str) -> bool {
 }
 
 /// The table of a view, of one language or of all.
-pub(crate) fn table(study: &Study, view: View, lang: Option<&str>) -> Table {
+pub(crate) fn table(study: &Study, view: FactTable, lang: Option<&str>) -> Table {
     named_table(study, view, lang, SPLIT).0
 }
 
@@ -358,7 +366,7 @@ pub(crate) fn verdicts_table(study: &Study, lang: &str, split: &'static str) -> 
 /// The table of a view with the names of its rows in LaTeX. `split` is the one whose verdicts it shows.
 fn named_table(
     study: &Study,
-    view: View,
+    view: FactTable,
     lang: Option<&str>,
     split: &'static str,
 ) -> (Table, Vec<[String; 2]>) {
@@ -372,7 +380,7 @@ fn named_table(
     let rows: Vec<StudyRow<'_>> = subjects.map(|subject| StudyRow { study, split, subject }).collect();
     let has_lang = view.is_for_latex() || lang.is_none() && study.langs().len() > 1;
     let (language, frozen) = if view == Terminal { ("", "frozen") } else { ("Language", "Frozen") };
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column_if(has_lang, language, Text, |row: &StudyRow<'_>| row.lang().to_string())
         .column(frozen, Text, move |row| row.name(view))
         .and(keys::axes(study, |row: &StudyRow<'_>| row.extras()));
@@ -387,8 +395,9 @@ fn named_table(
     let mut table = columns.table(rows);
     if view == Terminal || view.is_for_latex() {
         // `none` is no number of its own there.
-        let is_word = |value: &&mut Value| matches!(value, Value::Text(text) if text == BASELINE_WORD);
-        table.rows.iter_mut().flatten().filter(is_word).for_each(|value| *value = Value::Missing);
+        let is_word =
+            |value: &&mut TableValue| matches!(value, TableValue::Text(text) if text == BASELINE_WORD);
+        table.rows.iter_mut().flatten().filter(is_word).for_each(|value| *value = TableValue::Missing);
     }
     if view == Terminal {
         // A terminal shows no marks.
@@ -398,7 +407,7 @@ fn named_table(
 }
 
 /// The table of a view for LaTeX.
-pub(crate) fn paper_table(study: &Study, view: View, name: &str, caption: String) -> PaperTable {
+pub(crate) fn paper_table(study: &Study, view: FactTable, name: &str, caption: String) -> PaperTable {
     let (table, names) = named_table(study, view, None, SPLIT);
     PaperTable {
         grouped: true,
@@ -407,7 +416,7 @@ pub(crate) fn paper_table(study: &Study, view: View, name: &str, caption: String
 }
 
 /// A column's title in a view.
-fn title(study: &Study, view: View, rows: &[StudyRow<'_>], title: &str) -> String {
+fn title(study: &Study, view: FactTable, rows: &[StudyRow<'_>], title: &str) -> String {
     let metric = match (view, study.metric()) {
         (Terminal, "accuracy") => "acc.",
         (Terminal, _) => "F1",

@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use crate::table::{Table, Value};
+use crate::table::{Table, TableValue};
 
 /// Named values in their order, each as text of JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fields {
+pub(crate) struct JsonFields {
     fields: Vec<(String, String)>,
 }
 
-impl Fields {
+impl JsonFields {
     /// Adds a value.
     ///
     /// # Panics
@@ -44,7 +44,8 @@ impl Fields {
 
     /// Adds tables by their names, each with the names of its columns and a line for each row.
     pub fn with_tables(self, name: &str, tables: &[(&str, Table)]) -> Self {
-        let row = |row: &Vec<Value>| format!("      {}", serde_json::Value::from_iter(row.iter().map(plain)));
+        let row =
+            |row: &Vec<TableValue>| format!("      {}", serde_json::Value::from_iter(row.iter().map(plain)));
         let object = |(name, table): &(&str, Table)| {
             let columns: Vec<String> = table.heads.iter().map(|head| quoted(&head.name)).collect();
             let rows: Vec<String> = table.rows.iter().map(row).collect();
@@ -87,16 +88,16 @@ fn indented(text: &str) -> String {
 }
 
 /// A value for programs.
-fn plain(value: &Value) -> serde_json::Value {
+fn plain(value: &TableValue) -> serde_json::Value {
     match value {
-        Value::Missing => serde_json::Value::Null,
-        Value::Text(text) => text.as_str().into(),
-        Value::Truth(truth) => (*truth).into(),
-        Value::Count(count) => u64::try_from(*count).map_or_else(|_| (*count as f64).into(), Into::into),
-        Value::Number(value) | Value::Error(value, _) => (*value).into(),
-        Value::Spread(stat) => stat.mean.into(),
-        Value::Mean(mean) => mean.mean.into(),
-        Value::Range(ends) => ends.to_vec().into(),
+        TableValue::Missing => serde_json::Value::Null,
+        TableValue::Text(text) => text.as_str().into(),
+        TableValue::Truth(truth) => (*truth).into(),
+        TableValue::Count(count) => u64::try_from(*count).map_or_else(|_| (*count as f64).into(), Into::into),
+        TableValue::Number(value) | TableValue::Error(value, _) => (*value).into(),
+        TableValue::Spread(stat) => stat.mean.into(),
+        TableValue::Mean(mean) => mean.mean.into(),
+        TableValue::Range(ends) => ends.to_vec().into(),
     }
 }
 
@@ -106,9 +107,11 @@ mod tests {
 
     #[test]
     fn an_object_is_written_as_serde_writes_it() {
-        let inner = Fields::default().with("b", &[1.5, 2.0]).with("c", "x\ny");
-        let whole =
-            Fields::default().with_objects("a", &[inner]).with_some::<u8>("none", &[]).with("d", &None::<u8>);
+        let inner = JsonFields::default().with("b", &[1.5, 2.0]).with("c", "x\ny");
+        let whole = JsonFields::default()
+            .with_objects("a", &[inner])
+            .with_some::<u8>("none", &[])
+            .with("d", &None::<u8>);
         let value: serde_json::Value = serde_json::from_str(&whole.object()).expect("JSON");
         assert_eq!(whole.object(), serde_json::to_string_pretty(&value).expect("JSON"));
     }

@@ -10,7 +10,7 @@ use crate::study::advice::SPLIT;
 use crate::study::cells::BASELINE;
 use crate::study::pair_verdicts::PairVerdict;
 use crate::study::sanity::{self, FindingKind};
-use crate::study::{Group, Stored, Study, distinct};
+use crate::study::{CellGroup, StoredPredictions, Study, distinct};
 
 /// The state of a sweep that grows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -101,11 +101,11 @@ impl Growth {
                 of_policy.filter_map(|group| Some(study.standing(group)?.step_cost)).collect();
             costs.iter().sum::<f64>() / costs.len() as f64
         };
-        let rows = |policy: &str| -> Option<Vec<(&Group, &Judged)>> {
+        let rows = |policy: &str| -> Option<Vec<(&CellGroup, &Judged)>> {
             let of_policy = groups().filter(|group| group.policy == policy);
             of_policy.map(|group| Some((group, study.verdicts.get(group, SPLIT)?.judged()?))).collect()
         };
-        let mut candidates: Vec<(f64, Vec<(&Group, &Judged)>)> =
+        let mut candidates: Vec<(f64, Vec<(&CellGroup, &Judged)>)> =
             distinct(groups().map(|group| group.policy.as_str()))
                 .into_iter()
                 .filter_map(|policy| Some((cost(policy), rows(policy)?)))
@@ -165,7 +165,7 @@ fn answer(question: Question, judged: &Judged, margin: f64) -> &'static str {
 
 fn read_study(sweep: &Sweep, records: &[Record], predictions: &mut Predictions<'_>) -> Study {
     let study = Study::new(sweep, records);
-    let stored = Stored::read(&study.cells, Box::new(predictions));
+    let stored = StoredPredictions::read(&study.cells, Box::new(predictions));
     study.with(&stored)
 }
 
@@ -177,8 +177,9 @@ fn pair_title(pair: &PairVerdict) -> String {
 
 fn open_pair(study: &Study, pair: &PairVerdict, title: String) -> Option<OpenComparison> {
     let settings = |name: &String| {
-        let is_here =
-            |group: &&Group| group.lang == pair.lang && group.extras == pair.extras && group.has_name(name);
+        let is_here = |group: &&CellGroup| {
+            group.lang == pair.lang && group.extras == pair.extras && group.has_name(name)
+        };
         let group = study.groups.iter().find(is_here)?;
         Some(study.members(group).next()?.cell.settings.clone())
     };
@@ -186,13 +187,13 @@ fn open_pair(study: &Study, pair: &PairVerdict, title: String) -> Option<OpenCom
     Some(OpenComparison { title, policy: settings(policy)?, baseline: settings(baseline)? })
 }
 
-fn title(group: &Group) -> String {
+fn title(group: &CellGroup) -> String {
     let parts = [group.lang.as_str(), group.policy.as_str()];
     parts.into_iter().chain(group.extras.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
 }
 
-fn open_comparison(study: &Study, group: &Group) -> Option<OpenComparison> {
-    let settings = |group: &Group| Some(study.members(group).next()?.cell.settings.clone());
+fn open_comparison(study: &Study, group: &CellGroup) -> Option<OpenComparison> {
+    let settings = |group: &CellGroup| Some(study.members(group).next()?.cell.settings.clone());
     let baseline = settings(study.none_of(group)?)?;
     Some(OpenComparison { title: title(group), policy: settings(group)?, baseline })
 }

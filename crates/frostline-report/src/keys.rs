@@ -2,21 +2,21 @@
 
 use crate::study::cells::NOTHING;
 use crate::study::words::extras_name;
-use crate::study::{CellView, Group, Placed, Study};
-use crate::table::{Columns, Quantity, Value};
+use crate::study::{CellGroup, CellView, Placed, Study};
+use crate::table::{Quantity, TableColumns, TableValue};
 
 /// The policy and the values of the further axes, from a row's own.
 pub(crate) fn frozen<'a, R: 'a>(
     study: &Study,
     policy: impl Fn(&R) -> String + 'a,
     extras: impl Fn(&R) -> &[String] + Clone + 'a,
-) -> Columns<'a, R> {
-    let columns = Columns::default().column("Frozen", Quantity::Text, policy);
+) -> TableColumns<'a, R> {
+    let columns = TableColumns::default().column("Frozen", Quantity::Text, policy);
     columns.and(axes(study, extras))
 }
 
 /// The same of rows that are about one policy.
-pub(crate) fn of_rows<'a, R: Placed + 'a>(study: &Study) -> Columns<'a, R> {
+pub(crate) fn of_rows<'a, R: Placed + 'a>(study: &Study) -> TableColumns<'a, R> {
     frozen(study, |row: &R| row.place().policy.to_string(), |row: &R| row.place().extras)
 }
 
@@ -24,9 +24,9 @@ pub(crate) fn of_rows<'a, R: Placed + 'a>(study: &Study) -> Columns<'a, R> {
 pub(crate) fn axes<'a, R: 'a>(
     study: &Study,
     extras: impl Fn(&R) -> &[String] + Clone + 'a,
-) -> Columns<'a, R> {
+) -> TableColumns<'a, R> {
     let names = study.axes().into_iter().map(String::from).enumerate();
-    Columns::default().each(
+    TableColumns::default().each(
         names,
         |(_, axis)| format!("`{axis}`"),
         Quantity::Text,
@@ -35,8 +35,8 @@ pub(crate) fn axes<'a, R: 'a>(
 }
 
 /// The same of a group.
-pub(crate) fn of_group<'a>(study: &Study) -> Columns<'a, &'a Group> {
-    frozen(study, |group: &&Group| group.names(), |group: &&Group| &group.extras)
+pub(crate) fn of_group<'a>(study: &Study) -> TableColumns<'a, &'a CellGroup> {
+    frozen(study, |group: &&CellGroup| group.names(), |group: &&CellGroup| &group.extras)
 }
 
 /// A policy and the values of further axes as one name, for LaTeX: `first-4/2e-5`.
@@ -45,7 +45,7 @@ pub(crate) fn path(policy: &str, extras: &[String]) -> String {
 }
 
 /// A group's policy and further axes in a sentence.
-pub(crate) fn name(group: &Group) -> String {
+pub(crate) fn name(group: &CellGroup) -> String {
     [group.policy.clone()].into_iter().chain(group.extras.iter().cloned()).collect::<Vec<_>>().join(", ")
 }
 
@@ -59,13 +59,13 @@ pub(crate) fn title(study: &Study, first: String, extras: &[String]) -> String {
 pub(crate) fn of_cell<'a, R: 'a>(
     study: &Study,
     cell: impl Fn(&R) -> &CellView + Clone + 'a,
-) -> Columns<'a, R> {
-    let get = |of: fn(&CellView) -> Value| {
+) -> TableColumns<'a, R> {
+    let get = |of: fn(&CellView) -> TableValue| {
         let cell = cell.clone();
         move |row: &R| of(cell(row))
     };
     let synthetic = study.synthetic();
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("synthetic", Quantity::Text, move |_| synthetic)
         .column("cell", Quantity::Text, get(|view| view.cell.id.as_str().into()))
         .column("status", Quantity::Text, get(|view| view.state.name().into()))
@@ -79,9 +79,9 @@ pub(crate) fn of_cell<'a, R: 'a>(
 pub(crate) fn raw_axes<'a, R: 'a>(
     study: &Study,
     extras: impl Fn(&R) -> &[String] + Clone + 'a,
-) -> Columns<'a, R> {
+) -> TableColumns<'a, R> {
     let names = study.axes().into_iter().map(String::from).enumerate();
-    Columns::default().each(
+    TableColumns::default().each(
         names,
         |(_, axis)| axis.clone(),
         Quantity::Text,

@@ -15,7 +15,7 @@ pub(crate) fn code(text: &str) -> String {
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Block {
+pub(crate) enum PageBlock {
     /// A heading of a level from 1.
     Heading(usize, String),
     Paragraph(String),
@@ -31,7 +31,7 @@ pub(crate) enum Block {
     Code(&'static str, String),
 }
 
-impl Block {
+impl PageBlock {
     /// The texts of a list's items; nothing of another block.
     pub fn into_items(self) -> Vec<String> {
         match self {
@@ -51,7 +51,7 @@ pub(crate) struct Item {
 /// Blocks in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Page {
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<PageBlock>,
 }
 
 /// A page as a file of its own.
@@ -67,12 +67,12 @@ pub(crate) struct PageFile<'a> {
 impl Page {
     /// A heading.
     pub fn section(&mut self, level: usize, title: impl Into<String>) {
-        self.blocks.push(Block::Heading(level, title.into()));
+        self.blocks.push(PageBlock::Heading(level, title.into()));
     }
 
     /// A paragraph.
     pub fn paragraph(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Paragraph(text.into()));
+        self.blocks.push(PageBlock::Paragraph(text.into()));
     }
 
     /// An item of the list that the page ends with, or of a new one.
@@ -89,29 +89,29 @@ impl Page {
     pub fn item_with(&mut self, text: impl Into<String>, items: Vec<String>) {
         let item = Item { text: text.into(), items };
         match self.blocks.last_mut() {
-            Some(Block::List(all)) => all.push(item),
-            _ => self.blocks.push(Block::List(vec![item])),
+            Some(PageBlock::List(all)) => all.push(item),
+            _ => self.blocks.push(PageBlock::List(vec![item])),
         }
     }
 
     /// A table.
     pub fn table(&mut self, table: Table) {
-        self.blocks.push(Block::Table(table));
+        self.blocks.push(PageBlock::Table(table));
     }
 
     /// Something to be seen first.
     pub fn quote(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Quote(text.into()));
+        self.blocks.push(PageBlock::Quote(text.into()));
     }
 
     /// Text of a language as it is.
     pub fn code(&mut self, language: &'static str, text: impl Into<String>) {
-        self.blocks.push(Block::Code(language, text.into()));
+        self.blocks.push(PageBlock::Code(language, text.into()));
     }
 
     /// A figure with what it shows.
     pub fn figure(&mut self, path: &'static str, title: &str, about: &str) {
-        self.blocks.push(Block::Figure { path, title: title.into() });
+        self.blocks.push(PageBlock::Figure { path, title: title.into() });
         self.paragraph(about);
     }
 }

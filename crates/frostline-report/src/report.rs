@@ -5,13 +5,13 @@ use std::fmt;
 
 use frostline_record::{Cell, PairedTimes, Record, SCHEMA, StoredFile, Sweep};
 
-use crate::document::{self, Document};
+use crate::document::{self, ReportDocument};
 use crate::page::PageFile;
 use crate::paper::{self, PaperFile};
 use crate::render::svg::{Drawn, Frame};
 use crate::render::{csv, html, markdown, parquet, svg};
 use crate::results;
-use crate::study::{Stored, Study};
+use crate::study::{StoredPredictions, Study};
 use crate::summary;
 use crate::table::Table;
 use crate::topic::Topic;
@@ -120,8 +120,8 @@ impl Report {
     ) -> Self {
         let study = Study::new(sweep, records).with_times(times);
         let mut stored = match predictions {
-            Some(read) => Stored::read(&study.cells, Box::new(read)),
-            None => Stored::default(),
+            Some(read) => StoredPredictions::read(&study.cells, Box::new(read)),
+            None => StoredPredictions::default(),
         };
         let study = study.with(&stored);
         let topics = topics::all_topics(&study, &mut stored);
@@ -168,7 +168,7 @@ impl Report {
 
 /// Returns the files of a document: its text under this name, its page, its results, tables for LaTeX and figures.
 pub(crate) fn write_files(
-    document: &Document<'_>,
+    document: &ReportDocument<'_>,
     text: &str,
     results: &Table,
     paper: [PaperFile; 2],

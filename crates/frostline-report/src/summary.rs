@@ -3,17 +3,17 @@
 use frostline_record::{Precision, PrefixUse, SCHEMA};
 use serde::Serialize;
 
-use crate::fields::Fields;
+use crate::fields::JsonFields;
 use crate::study::described;
 use crate::study::words::SYNTHETIC;
-use crate::study::{CellView, Group, State, Study};
+use crate::study::{CellGroup, CellResult, CellView, Study};
 use crate::topic::{TopicTable, Topics};
 
 /// Returns everything as named values.
-pub(crate) fn collect_fields(study: &Study, topics: &Topics) -> Fields {
+pub(crate) fn collect_fields(study: &Study, topics: &Topics) -> JsonFields {
     let plan = &study.sweep.plan;
-    let group = |group: &Group| {
-        let own = Fields::default()
+    let group = |group: &CellGroup| {
+        let own = JsonFields::default()
             .with("lang", &group.lang)
             .with("policy", &group.policy)
             .with("extras", &group.extras)
@@ -22,7 +22,7 @@ pub(crate) fn collect_fields(study: &Study, topics: &Topics) -> Fields {
             .with("seeds_failed", &group.seeds_failed);
         topics.iter().fold(own, |fields, topic| fields.and(topic.group_facts(study, group)))
     };
-    let whole = Fields::default()
+    let whole = JsonFields::default()
         .with("schema", &SCHEMA)
         .with("name", &plan.name)
         .with("about", &described::about(study))
@@ -70,7 +70,7 @@ impl<'a> CellLine<'a> {
             prefix: view.done().and_then(|done| Some(done.timing.as_ref()?.prefix)),
             status: view.state.name(),
             error: match &view.state {
-                State::Failed { error, .. } => Some(error),
+                CellResult::Failed { error, .. } => Some(error),
                 _ => None,
             },
         }

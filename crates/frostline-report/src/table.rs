@@ -5,7 +5,7 @@ use frostline_score::{MeanInterval, MeanStd, ShareInterval};
 
 /// A value of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum TableValue {
     /// There is no such value.
     Missing,
     Text(String),
@@ -22,7 +22,7 @@ pub(crate) enum Value {
     Error(f64, Option<f64>),
 }
 
-impl Value {
+impl TableValue {
     /// Returns a count that 64 bits with a sign can hold.
     pub fn as_whole(&self) -> Option<i64> {
         match self {
@@ -78,9 +78,9 @@ pub(crate) enum Quantity {
 
 impl Quantity {
     /// A value as tables show it. A difference is shown without its standard deviation, which could be taken for its interval.
-    fn shown(self, value: Value) -> Value {
+    fn shown(self, value: TableValue) -> TableValue {
         match (self, value) {
-            (Self::Points(_) | Self::Change(_), Value::Spread(stat)) => Value::Number(stat.mean),
+            (Self::Points(_) | Self::Change(_), TableValue::Spread(stat)) => TableValue::Number(stat.mean),
             (_, value) => value,
         }
     }
@@ -108,7 +108,7 @@ impl Quantity {
 
 /// A column's name and unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct ColumnHead {
     pub name: String,
     pub unit: Quantity,
     /// 0 is always shown. Others are omitted if they are empty; a narrow terminal omits the highest first.
@@ -118,25 +118,25 @@ pub(crate) struct Head {
 }
 
 /// A column: its head, and the way from a row to its value.
-struct Column<'a, R> {
-    head: Head,
-    get: Box<dyn Fn(&R) -> Value + 'a>,
+struct TableColumn<'a, R> {
+    head: ColumnHead,
+    get: Box<dyn Fn(&R) -> TableValue + 'a>,
 }
 
 /// The columns of a table whose rows are made from `R`.
-pub(crate) struct Columns<'a, R> {
-    columns: Vec<Column<'a, R>>,
+pub(crate) struct TableColumns<'a, R> {
+    columns: Vec<TableColumn<'a, R>>,
 }
 
-impl<R> Default for Columns<'_, R> {
+impl<R> Default for TableColumns<'_, R> {
     fn default() -> Self {
         Self { columns: Vec::new() }
     }
 }
 
-impl<'a, R> Columns<'a, R> {
+impl<'a, R> TableColumns<'a, R> {
     /// Adds a column that is always shown.
-    pub fn column<V: Into<Value>>(
+    pub fn column<V: Into<TableValue>>(
         self,
         name: impl Into<String>,
         unit: Quantity,
@@ -146,7 +146,7 @@ impl<'a, R> Columns<'a, R> {
     }
 
     /// Adds a column that is omitted if it has no value.
-    pub fn optional<V: Into<Value>>(
+    pub fn optional<V: Into<TableValue>>(
         self,
         name: impl Into<String>,
         unit: Quantity,
@@ -156,20 +156,20 @@ impl<'a, R> Columns<'a, R> {
     }
 
     /// Adds a column of this rank.
-    pub fn ranked<V: Into<Value>>(
+    pub fn ranked<V: Into<TableValue>>(
         mut self,
         rank: u8,
         name: impl Into<String>,
         unit: Quantity,
         get: impl Fn(&R) -> V + 'a,
     ) -> Self {
-        let head = Head { name: name.into(), unit, rank, in_use: false };
-        self.columns.push(Column { head, get: Box::new(move |row| unit.shown(get(row).into())) });
+        let head = ColumnHead { name: name.into(), unit, rank, in_use: false };
+        self.columns.push(TableColumn { head, get: Box::new(move |row| unit.shown(get(row).into())) });
         self
     }
 
     /// Adds a column if a condition holds.
-    pub fn column_if<V: Into<Value>>(
+    pub fn column_if<V: Into<TableValue>>(
         self,
         condition: bool,
         name: impl Into<String>,
@@ -180,7 +180,7 @@ impl<'a, R> Columns<'a, R> {
     }
 
     /// Adds a column for each item.
-    pub fn each<T: 'a, V: Into<Value>>(
+    pub fn each<T: 'a, V: Into<TableValue>>(
         self,
         items: impl IntoIterator<Item = T>,
         name: impl Fn(&T) -> String,
@@ -200,7 +200,7 @@ impl<'a, R> Columns<'a, R> {
     }
 
     /// The values of a row.
-    pub fn values(&self, row: &R) -> Vec<Value> {
+    pub fn values(&self, row: &R) -> Vec<TableValue> {
         self.columns.iter().map(|column| (column.get)(row)).collect()
     }
 
@@ -214,8 +214,8 @@ impl<'a, R> Columns<'a, R> {
 /// A table of typed values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table {
-    pub heads: Vec<Head>,
-    pub rows: Vec<Vec<Value>>,
+    pub heads: Vec<ColumnHead>,
+    pub rows: Vec<Vec<TableValue>>,
 }
 
 impl Table {
@@ -233,7 +233,7 @@ impl Table {
     }
 
     fn has_value(&self, at: usize) -> bool {
-        self.rows.iter().any(|row| row[at] != Value::Missing)
+        self.rows.iter().any(|row| row[at] != TableValue::Missing)
     }
 
     /// Whether another table has the same columns, shown or not.
@@ -289,11 +289,11 @@ impl PaperTable {
     pub fn named_by_row(self, first: &str, prefix: impl Into<String>) -> Self {
         let heads = self.table.heads.iter();
         let keys = heads.take_while(|head| head.unit.is_text()).count().max(1);
-        let word = |value: &Value| match value {
-            Value::Text(text) => Some(text.replace(['*', '`'], "")),
+        let word = |value: &TableValue| match value {
+            TableValue::Text(text) => Some(text.replace(['*', '`'], "")),
             _ => None,
         };
-        let name = |row: &Vec<Value>| {
+        let name = |row: &Vec<TableValue>| {
             let words: Vec<String> = row.iter().take(keys).filter_map(word).collect();
             [first.to_string(), words.join("/")]
         };
@@ -304,7 +304,7 @@ impl PaperTable {
 
 macro_rules! value_from {
     ($($from:ty: |$value:ident| $made:expr,)*) => {$(
-        impl From<$from> for Value {
+        impl From<$from> for TableValue {
             fn from($value: $from) -> Self {
                 $made
             }
@@ -327,7 +327,7 @@ value_from! {
     [f64; 2]: |ends| Self::Range(ends),
 }
 
-impl<T: Into<Self>> From<Option<T>> for Value {
+impl<T: Into<Self>> From<Option<T>> for TableValue {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Missing, Into::into)
     }

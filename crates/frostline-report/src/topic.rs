@@ -15,14 +15,14 @@
 //! frostline-report` renews the snapshots.
 
 use crate::chart::Figure;
-use crate::fields::Fields;
-use crate::page::{Block, Page, PageFile};
-use crate::study::{Group, Study};
+use crate::fields::JsonFields;
+use crate::page::{Page, PageBlock, PageFile};
+use crate::study::{CellGroup, Study};
 use crate::table::{PaperTable, Table};
 
 /// A place of the report to which topics contribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place<'a> {
+pub(crate) enum ReportPlace<'a> {
     /// Findings as items: at the top of a document, and on a terminal.
     Opening,
     /// On a terminal, below its tables: a heading, and an item for each finding.
@@ -71,7 +71,7 @@ impl TopicTable {
 /// of topics.
 pub(crate) trait Topic {
     /// Adds the topic's blocks for a place of the report.
-    fn prose(&self, _study: &Study, _place: Place<'_>, _page: &mut Page) {}
+    fn prose(&self, _study: &Study, _place: ReportPlace<'_>, _page: &mut Page) {}
 
     /// Figures. Figures of the theme `Errors` are on a page of the topic's own, the others in `report.md`.
     fn figures(&self, _study: &Study) -> Vec<Figure> {
@@ -89,13 +89,13 @@ pub(crate) trait Topic {
     }
 
     /// Numbers of the whole study for `report.json`.
-    fn facts(&self, _study: &Study) -> Fields {
-        Fields::default()
+    fn facts(&self, _study: &Study) -> JsonFields {
+        JsonFields::default()
     }
 
     /// Numbers of a group for `report.json`.
-    fn group_facts(&self, _study: &Study, _group: &Group) -> Fields {
-        Fields::default()
+    fn group_facts(&self, _study: &Study, _group: &CellGroup) -> JsonFields {
+        JsonFields::default()
     }
 }
 
@@ -103,13 +103,13 @@ pub(crate) trait Topic {
 pub(crate) type Topics = [Box<dyn Topic>];
 
 /// Adds what all topics have for a place.
-pub(crate) fn collect_prose(topics: &Topics, study: &Study, place: Place<'_>, page: &mut Page) {
+pub(crate) fn collect_prose(topics: &Topics, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
     topics.iter().for_each(|topic| topic.prose(study, place, page));
 }
 
 /// Returns the items that topics have for a place.
-pub(crate) fn items(topics: &Topics, study: &Study, place: Place<'_>) -> Vec<String> {
+pub(crate) fn items(topics: &Topics, study: &Study, place: ReportPlace<'_>) -> Vec<String> {
     let mut page = Page::default();
     collect_prose(topics, study, place, &mut page);
-    page.blocks.into_iter().flat_map(Block::into_items).collect()
+    page.blocks.into_iter().flat_map(PageBlock::into_items).collect()
 }

@@ -23,33 +23,33 @@ mod tasks;
 mod train_loss;
 mod verdicts;
 
-use crate::study::{Stored, Study};
+use crate::study::{StoredPredictions, Study};
 use crate::topic::Topic;
 
 /// All topics, in the order in which the report has them.
-pub(crate) fn all_topics(study: &Study, stored: &mut Stored<'_>) -> Vec<Box<dyn Topic>> {
+pub(crate) fn all_topics(study: &Study, stored: &mut StoredPredictions<'_>) -> Vec<Box<dyn Topic>> {
     vec![
-        Box::new(accuracy::Accuracies),
-        Box::new(verdicts::VerdictTables),
-        Box::new(pareto::Pareto),
-        Box::new(curves::LearningCurves::of(study)),
-        Box::new(blocks::Blocks::of(study, stored)),
-        Box::new(stages::Stages),
-        Box::new(tasks::Tasks),
-        Box::new(sentences::Sentences::of(study, stored)),
-        Box::new(convergence::Convergence),
-        Box::new(dev_steps::DevSteps),
-        Box::new(data::Data),
-        Box::new(parameters::Parameters),
-        Box::new(changes::Changes),
-        Box::new(cost::TrainingCost),
-        Box::new(train_loss::TrainLoss),
-        Box::new(rates::Rates),
-        Box::new(baselines::Baselines::of(study)),
-        Box::new(claims::Claims::of(study)),
-        Box::new(shared_trunk::SharedTrunks),
-        Box::new(provenance::Provenance),
-        Box::new(errors::Errors::of(study, stored)),
-        Box::new(reference::Published::of(study, stored)),
+        Box::new(accuracy::AccuracyTopic),
+        Box::new(verdicts::VerdictsTopic),
+        Box::new(pareto::ParetoTopic),
+        Box::new(curves::LearningCurvesTopic::of(study)),
+        Box::new(blocks::BlocksTopic::of(study, stored)),
+        Box::new(stages::StagesTopic),
+        Box::new(tasks::TasksTopic),
+        Box::new(sentences::SentencesTopic::of(study, stored)),
+        Box::new(convergence::ConvergenceTopic),
+        Box::new(dev_steps::DevStepsTopic),
+        Box::new(data::DataTopic),
+        Box::new(parameters::ParametersTopic),
+        Box::new(changes::ChangesTopic),
+        Box::new(cost::TrainingCostTopic),
+        Box::new(train_loss::TrainLossTopic),
+        Box::new(rates::RatesTopic),
+        Box::new(baselines::BaselinesTopic::of(study)),
+        Box::new(claims::ClaimsTopic::of(study)),
+        Box::new(shared_trunk::SharedTrunksTopic),
+        Box::new(provenance::ProvenanceTopic),
+        Box::new(errors::ErrorsTopic::of(study, stored)),
+        Box::new(reference::PublishedTopic::of(study, stored)),
     ]
 }

@@ -6,8 +6,8 @@ use crate::number::fixed;
 use crate::page::Page;
 use crate::study::hardware::Hardware;
 use crate::study::words::{self, dev_accuracy};
-use crate::study::{CellView, Done, State, Study};
-use crate::table::{Columns, Quantity, Table};
+use crate::study::{CellResult, CellView, Done, Study};
+use crate::table::{Quantity, Table, TableColumns};
 
 use frostline_record::{Load, MadeBy, Timing};
 
@@ -29,7 +29,7 @@ pub(super) fn without_result(study: &Study) -> Chapter {
     let rows = words::undone(study);
     if !rows.is_empty() {
         page.paragraph("These cells gave no numbers. Means above are over the seeds that are left.");
-        let columns = Columns::default()
+        let columns = TableColumns::default()
             .column("Cell", Quantity::Text, |row: &(String, &'static str, String)| row.0.clone())
             .column("State", Quantity::Text, |row| row.1)
             .column("Why", Quantity::Text, |row| {
@@ -48,7 +48,7 @@ fn table(study: &Study) -> Table {
             view.done().and_then(|done| done.timing.as_ref()).map(|time| get(time) * factor)
         }
     };
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("State", Quantity::Text, |view: &&CellView| view.state.name())
         .column("Language", Quantity::Text, |view| view.cell.settings.lang.to_string())
         .column("Frozen", Quantity::Text, |view| view.cell.settings.policy.to_string())
@@ -72,7 +72,7 @@ fn table(study: &Study) -> Table {
         })
         .column("Files", Quantity::Text, |view| links_to_files(view))
         .optional("Error", Quantity::Text, |view| match &view.state {
-            State::Failed { error, .. } => Some(crate::page::code(error)),
+            CellResult::Failed { error, .. } => Some(crate::page::code(error)),
             _ => None,
         });
     columns.table(&study.cells)
@@ -95,7 +95,7 @@ fn selected_epoch(done: &Done) -> u32 {
 fn links_to_files(view: &CellView) -> String {
     let folder = view.cell.folder();
     match view.state {
-        State::Missing => "no record yet".into(),
+        CellResult::Missing => "no record yet".into(),
         _ => format!("[{folder}](../cells/{folder}/record.json), [log](../cells/{folder}/metrics.jsonl)"),
     }
 }

@@ -4,7 +4,7 @@ use frostline_record::{SplitFacts, TaskFacts, Unit};
 
 use crate::number::listed;
 use crate::study::{CellView, Study, distinct};
-use crate::table::{Columns, Quantity, Table};
+use crate::table::{Quantity, Table, TableColumns};
 
 /// A language with the facts of its first finished cell.
 struct DataRow<'a> {
@@ -31,7 +31,7 @@ pub(super) fn table(study: &Study) -> Table {
             facts.and_then(split).map(|split| split.words)
         }
     };
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("Language", Quantity::Text, |row: &DataRow<'_>| study.lang_title(row.lang))
         .optional("Encoder", Quantity::Text, |row| Some(listed(&row.encoders)))
         .optional("Train sentences", Quantity::Count, sentences(|facts| Some(&facts.train)))

@@ -2,15 +2,15 @@
 
 use crate::number::{fixed, listed, signed};
 use crate::study::advice::SPLIT;
-use crate::study::{BASELINE, Group, Study, described, saved};
-use crate::topic::{Place, Topics, items};
+use crate::study::{BASELINE, CellGroup, Study, described, saved};
+use crate::topic::{ReportPlace, Topics, items};
 
 /// Returns three sentences, and further findings of topics. With verdicts: the question, what freezing costs, and what to do.
 pub(super) fn of_study(study: &Study, topics: &Topics) -> (Vec<String>, Vec<String>) {
     let judged = study.verdicts.rows.iter().any(|row| row.split == SPLIT && row.judged().is_some());
     let first = if judged { Some(described::question(study)) } else { range_of_scores(study) };
     let mut sentences: Vec<String> = first.into_iter().collect();
-    sentences.extend(items(topics, study, Place::Opening));
+    sentences.extend(items(topics, study, ReportPlace::Opening));
     // A recommendation has its own time; if there is none, the cheapest policy is no answer.
     if sentences.len() < 3 && !judged {
         sentences.extend(cheapest_policy(study));
@@ -37,7 +37,7 @@ fn cheapest_policy(study: &Study) -> Option<String> {
 
 /// A policy's mean accuracy on dev, and its difference from the baseline if there is one.
 struct ReachedScore<'a> {
-    group: &'a Group,
+    group: &'a CellGroup,
     accuracy: f64,
     gain: Option<f64>,
 }

@@ -19,20 +19,20 @@ mod terminal;
 
 use crate::browser::Browser;
 use crate::chart::Theme;
-use crate::facts::{self, View};
-use crate::page::{Block, Page, PageFile};
+use crate::facts::{self, FactTable};
+use crate::page::{Page, PageBlock, PageFile};
 use crate::render::svg::Drawn;
 use crate::study::sanity::FindingLine;
 use crate::study::words::{self, SYNTHETIC};
 use crate::study::{Study, described};
 use crate::table::{Table, align};
-use crate::topic::{Place, Topics, collect_prose};
+use crate::topic::{ReportPlace, Topics, collect_prose};
 
 pub(crate) use stages::table as stages_table;
 pub(crate) use terminal::of_study as for_terminal;
 
 /// A report, without how it looks.
-pub(crate) struct Document<'a> {
+pub(crate) struct ReportDocument<'a> {
     /// What kind of report it is: the study of a sweep, or a comparison of several.
     pub kind: &'static str,
     pub name: String,
@@ -118,7 +118,7 @@ pub(crate) fn of_study<'a>(
     pages: &[PageFile<'a>],
     figures: &'a [Drawn],
     files: &[(&'static str, String)],
-) -> Document<'a> {
+) -> ReportDocument<'a> {
     let browser = pages.iter().find_map(|file| file.browser);
     let mut chapters = vec![result::chapter(study, topics, figures)];
     chapters.extend(THEMES.map(|(theme, id, title)| of_theme(study, figures, theme, id, title)));
@@ -134,7 +134,7 @@ pub(crate) fn of_study<'a>(
     chapters.retain(|chapter| !chapter.is_empty());
     let (findings, more) = findings::of_study(study, topics);
     let warnings = study.sanity_lines();
-    Document {
+    ReportDocument {
         kind: "Freezing study",
         name: study.sweep.plan.name.to_string(),
         is_synthetic: study.synthetic(),
@@ -183,11 +183,11 @@ fn add_figures(figures: &[Drawn], theme: Theme, page: &mut Page) {
 fn of_file(file: &PageFile<'_>) -> Chapter {
     let mut blocks = file.page.blocks.clone();
     let mut title = file.path.to_string();
-    if let Some(Block::Heading(1, first)) = blocks.first() {
+    if let Some(PageBlock::Heading(1, first)) = blocks.first() {
         title = first.split(": ").next().unwrap_or(first).to_string();
         blocks.remove(0);
     }
-    blocks.retain(|block| !matches!(block, Block::Quote(text) if text.contains(SYNTHETIC)));
+    blocks.retain(|block| !matches!(block, PageBlock::Quote(text) if text.contains(SYNTHETIC)));
     let id = file.path.trim_end_matches(".md");
     let chapter = Chapter::new(id, &title, Page { blocks }).folded(&[2, 4], true);
     Chapter { file: Some(file.path), ..chapter.only(ShownIn::PageOnly) }
@@ -221,10 +221,10 @@ fn of_sentences(browser: Option<&Browser>) -> Chapter {
 /// The tables of each language.
 fn of_languages(study: &Study, topics: &Topics) -> Chapter {
     let mut page = Page::default();
-    for (lang, table) in by_language(study, |lang| facts::table(study, View::Study, Some(lang))) {
+    for (lang, table) in by_language(study, |lang| facts::table(study, FactTable::Study, Some(lang))) {
         page.section(2, study.lang_title(lang));
         page.table(table);
-        collect_prose(topics, study, Place::Language(lang), &mut page);
+        collect_prose(topics, study, ReportPlace::Language(lang), &mut page);
     }
     Chapter::new("languages", "All tables, language by language", page).folded(&[2], false)
 }
@@ -256,6 +256,6 @@ fn caveats(study: &Study, topics: &Topics) -> Page {
         }
         _ => {}
     }
-    collect_prose(topics, study, Place::Caveats, &mut page);
+    collect_prose(topics, study, ReportPlace::Caveats, &mut page);
     page
 }

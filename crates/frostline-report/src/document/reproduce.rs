@@ -7,7 +7,7 @@ use frostline_record::{Bits, MadeBy, Plan, shortened};
 use crate::document::Chapter;
 use crate::page::Page;
 use crate::study::{Study, distinct};
-use crate::topic::{Place, Topics, collect_prose};
+use crate::topic::{ReportPlace, Topics, collect_prose};
 
 /// The chapter.
 pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Chapter {
@@ -22,7 +22,7 @@ pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, St
     page.code("shell", commands_to_repeat(study));
     page.section(2, "The plan, with what was set on the command line");
     page.code("toml", plan(&study.sweep.plan));
-    collect_prose(topics, study, Place::Appendix, &mut page);
+    collect_prose(topics, study, ReportPlace::Appendix, &mut page);
     list_files(files, &mut page);
     Chapter::new("reproduce", "How to reproduce it", page).folded(&[2], false)
 }
@@ -33,7 +33,7 @@ fn commands_to_repeat(study: &Study) -> String {
     let makers = study.makers();
     let backend = makers.first().map_or("flex", |(maker, _)| maker.backend.as_str());
     let place = format!("sweeps/{}", study.sweep.plan.name);
-    let programs = distinct(makers.iter().map(|(maker, _)| Program::of(maker)));
+    let programs = distinct(makers.iter().map(|(maker, _)| RecordProgram::of(maker)));
     let several = programs.len() > 1;
     let mut lines = Vec::new();
     for (at, program) in programs.iter().enumerate() {
@@ -53,14 +53,14 @@ fn commands_to_repeat(study: &Study) -> String {
 
 /// What made records.
 #[derive(PartialEq)]
-enum Program {
+enum RecordProgram {
     /// Built by `cargo xtask` from a checkout.
     Checkout { revision: String },
     /// Installed.
     Installed { version: String, code: String },
 }
 
-impl Program {
+impl RecordProgram {
     fn of(maker: &MadeBy) -> Self {
         match maker.revision.as_str() {
             "" => Self::Installed {

@@ -5,7 +5,7 @@ use frostline_record::{PeftMethod, Policy};
 
 use crate::chart::Theme;
 use crate::document::{Chapter, add_figures, by_language, stages};
-use crate::facts::{self, View};
+use crate::facts::{self, FactTable};
 use crate::keys;
 use crate::number::{count, fixed, signed};
 use crate::page::Page;
@@ -15,7 +15,7 @@ use crate::study::place::PolicyPlace;
 use crate::study::words::{self, units};
 use crate::study::{BASELINE, Study, distinct, twins};
 use crate::table::{Quantity, Table};
-use crate::topic::{Place, Topics, collect_prose};
+use crate::topic::{ReportPlace, Topics, collect_prose};
 
 /// The least number of languages that have a table of verdicts side by side.
 const MANY: usize = 3;
@@ -31,18 +31,18 @@ pub(super) fn chapter(study: &Study, topics: &Topics, figures: &[Drawn]) -> Chap
         page.table(table);
         page.paragraph("All numbers:");
     }
-    page.table(facts::table(study, View::Result, None));
+    page.table(facts::table(study, FactTable::Result, None));
     add_figures(figures, Theme::First, &mut page);
     add_stages(study, &mut page);
     add_remarks(study, topics, &mut page);
     explain_tables(study, topics, &mut page);
-    collect_prose(topics, study, Place::Summary, &mut page);
+    collect_prose(topics, study, ReportPlace::Summary, &mut page);
     Chapter::new("result", "Result", page).folded(&[2], false)
 }
 
 /// Adds what policies cost, for the chapter on time: predicted and measured.
 pub(super) fn add_speed(study: &Study, page: &mut Page) {
-    page.table(facts::table(study, View::Speed, None));
+    page.table(facts::table(study, FactTable::Speed, None));
     page.paragraph(
         "**Time saved** is in percent of the time of a step of `none`: measured in steps that the policies took in turns, and \
          predicted by the cost model from shapes before any step is taken.",
@@ -94,7 +94,7 @@ fn add_remarks(study: &Study, topics: &Topics, page: &mut Page) {
         }
     }
     twins::sentences(&study.sweep).into_iter().for_each(|sentence| page.item(sentence));
-    collect_prose(topics, study, Place::Remarks, page);
+    collect_prose(topics, study, ReportPlace::Remarks, page);
 }
 
 /// What each stage led to, if cells have stages.
@@ -145,5 +145,5 @@ fn explain_tables(study: &Study, topics: &Topics, page: &mut Page) {
         "**± after a number** is one standard deviation over seeds. It is missing if there is \
          only one seed.",
     );
-    collect_prose(topics, study, Place::Reading, page);
+    collect_prose(topics, study, ReportPlace::Reading, page);
 }

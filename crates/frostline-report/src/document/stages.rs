@@ -3,8 +3,8 @@
 use crate::keys;
 use crate::study::baselines::BaselineStats;
 use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats};
-use crate::study::{Group, Study, distinct};
-use crate::table::{Columns, Quantity, Table, Value};
+use crate::study::{CellGroup, Study, distinct};
+use crate::table::{Quantity, Table, TableColumns, TableValue};
 use crate::topics::stages::{capital, with_change};
 
 /// The paragraph below the table.
@@ -14,12 +14,12 @@ pub(super) const ABOUT: &str = "**Change** is the score after a stage minus the 
 
 /// A task after a stage, or what needs no training of the encoder.
 enum StagesRow<'a> {
-    Stage(&'a Group, &'a StageStats, &'a TaskStats),
+    Stage(&'a CellGroup, &'a StageStats, &'a TaskStats),
     Baseline(&'a BaselineStats),
 }
 
 impl<'a> StagesRow<'a> {
-    fn group(&self) -> Option<&'a Group> {
+    fn group(&self) -> Option<&'a CellGroup> {
         match self {
             Self::Stage(group, ..) => Some(group),
             Self::Baseline(_) => None,
@@ -44,7 +44,7 @@ impl<'a> StagesRow<'a> {
         self.task()?.change_on(split)
     }
 
-    fn score(&self, split: &str) -> Value {
+    fn score(&self, split: &str) -> TableValue {
         match self {
             Self::Stage(.., task) => task.on(split).map(|scored| scored.score).into(),
             Self::Baseline(one) => one.on(split).map(|scores| scores.score).into(),
@@ -54,7 +54,7 @@ impl<'a> StagesRow<'a> {
 
 /// Whether a language has a single row of staged cells, which shows less than a row per stage.
 pub(super) fn say_all(study: &Study, lang: &str) -> bool {
-    study.groups_of(lang).count() == 1 && study.groups_of(lang).all(Group::is_staged)
+    study.groups_of(lang).count() == 1 && study.groups_of(lang).all(CellGroup::is_staged)
 }
 
 /// The stages of a language.
@@ -94,9 +94,9 @@ fn extras_of_row<'b>(row: &'b StagesRow<'_>) -> &'b [String] {
 }
 
 /// The first columns: the stage, and the group's policy and axes if there are several groups.
-fn key_columns<'a>(study: &Study, lang: &str) -> Columns<'a, StagesRow<'a>> {
+fn key_columns<'a>(study: &Study, lang: &str) -> TableColumns<'a, StagesRow<'a>> {
     if say_all(study, lang) {
-        return Columns::default().column("Stage", Quantity::Text, |row: &StagesRow<'a>| match row {
+        return TableColumns::default().column("Stage", Quantity::Text, |row: &StagesRow<'a>| match row {
             StagesRow::Stage(_, stage, _) => stage.name.clone(),
             StagesRow::Baseline(one) => format!("*{}*", one.title()),
         });
@@ -113,7 +113,7 @@ pub(super) fn terminal_table(study: &Study, lang: &str) -> Table {
         head.name = head.name.to_lowercase().replace('`', "");
     }
     for value in table.rows.iter_mut().flatten() {
-        if let Value::Text(text) = value {
+        if let TableValue::Text(text) = value {
             *text = text.replace('*', "");
         }
     }

@@ -1,14 +1,14 @@
 //! A study for a terminal: its tables, and what came out.
 
 use crate::document::{CHECK_FIRST, stages};
-use crate::facts::{self, View};
+use crate::facts::{self, FactTable};
 use crate::number::{count, fixed};
-use crate::page::{Block, Page};
+use crate::page::{Page, PageBlock};
 use crate::render::terminal;
 use crate::study::words::{self, SYNTHETIC_SHORT, units};
-use crate::study::{Group, Study};
+use crate::study::{CellGroup, Study};
 use crate::table::{Table, align};
-use crate::topic::{Place, Topics, collect_prose, items};
+use crate::topic::{ReportPlace, Topics, collect_prose, items};
 
 /// The text for a terminal of this many columns. Columns that do not fit are omitted, the least important first.
 pub(crate) fn of_study(study: &Study, topics: &Topics, width: usize) -> String {
@@ -43,14 +43,14 @@ fn without_marks(line: &str) -> String {
 }
 
 fn results(study: &Study, topics: &Topics) -> String {
-    let opening = items(topics, study, Place::Opening);
+    let opening = items(topics, study, ReportPlace::Opening);
     let mut text = if opening.is_empty() { String::new() } else { "\nResult\n".into() };
     opening.iter().for_each(|sentence| text += &format!("  {}\n", without_marks(sentence)));
     let mut closing = Page::default();
-    collect_prose(topics, study, Place::Closing, &mut closing);
+    collect_prose(topics, study, ReportPlace::Closing, &mut closing);
     for block in closing.blocks {
         match block {
-            Block::Heading(_, title) => text += &format!("\n{title}\n"),
+            PageBlock::Heading(_, title) => text += &format!("\n{title}\n"),
             other => {
                 other.into_items().iter().for_each(|line| text += &format!("  {}\n", without_marks(line)))
             }
@@ -73,8 +73,8 @@ fn without_result(study: &Study) -> String {
 fn tables<'a>(study: &'a Study) -> Vec<(&'a str, Vec<Table>)> {
     let of_lang = |lang: &'a str| {
         let policies =
-            (!stages::say_all(study, lang)).then(|| facts::table(study, View::Terminal, Some(lang)));
-        let staged = study.groups_of(lang).any(Group::is_staged);
+            (!stages::say_all(study, lang)).then(|| facts::table(study, FactTable::Terminal, Some(lang)));
+        let staged = study.groups_of(lang).any(CellGroup::is_staged);
         let stages = staged.then(|| stages::terminal_table(study, lang));
         (lang, policies.into_iter().chain(stages).collect())
     };

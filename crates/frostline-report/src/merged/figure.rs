@@ -1,6 +1,6 @@
 //! The figure of a comparison: for each policy a bar per sweep.
 
-use super::Named;
+use super::NamedSweep;
 use super::key::RowKey;
 use super::table;
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Theme, Tone};
@@ -11,7 +11,7 @@ use crate::study::words::{DEV_AXIS, dev_accuracy};
 pub(super) const PATH: &str = "figures/comparison.svg";
 
 /// Accuracy on dev of all sweeps. `policies` are the policies of all sweeps.
-pub(super) fn build_figure(sweeps: &[Named], axes: &[&str], policies: &[&str]) -> Figure {
+pub(super) fn build_figure(sweeps: &[NamedSweep], axes: &[&str], policies: &[&str]) -> Figure {
     let rows = table::row_keys(sweeps, axes);
     let titles = distinct(rows.iter().map(|row| (row.lang.clone(), row.values.clone())));
     let freezing =
@@ -19,7 +19,7 @@ pub(super) fn build_figure(sweeps: &[Named], axes: &[&str], policies: &[&str]) -
     let panels = titles.iter().map(|(lang, values)| {
         let of_panel = rows.iter().filter(|row| (&row.lang, &row.values) == (lang, values));
         let bars = |row: &RowKey| {
-            let bar = |one: &Named| {
+            let bar = |one: &NamedSweep| {
                 Some(Bar::of_share(one.name.clone(), table::dev_accuracy(one, axes, row)?, None))
             };
             sweeps.iter().filter_map(bar).collect()

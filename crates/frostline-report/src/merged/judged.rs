@@ -2,26 +2,31 @@
 
 use frostline_score::Verdict;
 
-use super::Named;
+use super::NamedSweep;
 use super::key::{RowKey, row_key};
 use super::unlike::Unlike;
 use crate::page::Page;
 use crate::study::cells::CellView;
-use crate::study::comparison::{Comparison, Judging, PairsBySeed};
+use crate::study::comparison::{Judging, PairsBySeed, SplitComparison};
 use crate::study::outcomes::{After, Sides, Twins};
 use crate::study::verdicts::points;
 use crate::study::{SPLITS, distinct};
-use crate::table::{Columns, PaperTable, Quantity, Table};
+use crate::table::{PaperTable, Quantity, Table, TableColumns};
 
 /// A row of a sweep compared with the same row of the first one.
 pub(super) struct JudgedRow {
     pub key: RowKey,
     split: &'static str,
-    compared: Comparison,
+    compared: SplitComparison,
 }
 
 /// The rows that a sweep has with the first one. The intervals of all rows of a language on a split hold together.
-pub(super) fn judge_sweep(first: &Named, other: &Named, axes: &[&str], unlike: &Unlike) -> Vec<JudgedRow> {
+pub(super) fn judge_sweep(
+    first: &NamedSweep,
+    other: &NamedSweep,
+    axes: &[&str],
+    unlike: &Unlike,
+) -> Vec<JudgedRow> {
     let sides = Sides { a: &other.study.outcomes, b: &first.study.outcomes };
     let langs: Vec<&str> = other.study.langs().into_iter().filter(|lang| unlike.allows(lang)).collect();
     let mut found = Vec::new();
@@ -50,7 +55,7 @@ pub(super) fn judge_sweep(first: &Named, other: &Named, axes: &[&str], unlike: &
 fn twins<'a>(
     view: &'a CellView,
     place: &RowKey,
-    first: &'a Named,
+    first: &'a NamedSweep,
     axes: &[&str],
     split: &str,
 ) -> Option<Twins<'a>> {
@@ -72,7 +77,11 @@ pub(super) fn dev_verdict(rows: &[JudgedRow], key: &RowKey) -> Option<String> {
 }
 
 /// How a sweep compares with the first one, in a sentence; nothing if no row has a verdict.
-pub(super) fn summarize_verdicts(first: &Named, other: &Named, rows: &[JudgedRow]) -> Option<String> {
+pub(super) fn summarize_verdicts(
+    first: &NamedSweep,
+    other: &NamedSweep,
+    rows: &[JudgedRow],
+) -> Option<String> {
     let judged: Vec<_> = rows.iter().filter(|row| row.split == SPLITS[0]).collect();
     let of = |wanted: Verdict| {
         let is = |row: &&&JudgedRow| row.compared.judged().is_some_and(|judged| judged.verdict == wanted);
@@ -104,8 +113,8 @@ fn by_split(rows: &[JudgedRow]) -> impl Iterator<Item = (&'static str, Vec<&Judg
 
 /// The verdicts of a sweep, a table per split.
 pub(super) fn describe_verdicts(
-    first: &Named,
-    other: &Named,
+    first: &NamedSweep,
+    other: &NamedSweep,
     rows: &[JudgedRow],
     axes: &[&str],
     page: &mut Page,
@@ -124,8 +133,8 @@ pub(super) fn describe_verdicts(
 
 /// The same for LaTeX.
 pub(super) fn paper_tables(
-    first: &Named,
-    other: &Named,
+    first: &NamedSweep,
+    other: &NamedSweep,
     rows: &[JudgedRow],
     axes: &[&str],
 ) -> Vec<PaperTable> {
@@ -145,7 +154,7 @@ pub(super) fn paper_tables(
 }
 
 fn verdict_table(rows: Vec<&JudgedRow>, axes: &[&str]) -> Table {
-    Columns::default()
+    TableColumns::default()
         .and(RowKey::columns(axes, |row: &&JudgedRow| &row.key))
         .optional("Difference", Quantity::Points(2), |row: &&JudgedRow| {
             row.compared.judged().map(|judged| judged.difference.value)

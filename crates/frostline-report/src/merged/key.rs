@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::Named;
+use super::NamedSweep;
 use crate::keys;
 use crate::study::CellView;
 use crate::study::cells::{distinct, setting};
-use crate::table::{Columns, Quantity};
+use crate::table::{Quantity, TableColumns};
 
 /// What a row is about: language, policy, and the values of the axes that any of the sweeps has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +18,11 @@ pub(super) struct RowKey {
 
 impl RowKey {
     /// The columns that identify a row.
-    pub fn columns<'a, R: 'a>(axes: &[&'a str], of: impl Fn(&R) -> &RowKey + Copy + 'a) -> Columns<'a, R> {
-        Columns::default()
+    pub fn columns<'a, R: 'a>(
+        axes: &[&'a str],
+        of: impl Fn(&R) -> &RowKey + Copy + 'a,
+    ) -> TableColumns<'a, R> {
+        TableColumns::default()
             .column("Language", Quantity::Text, move |row: &R| of(row).lang.clone())
             .column("Frozen", Quantity::Text, move |row: &R| of(row).policy.clone())
             .each(
@@ -38,15 +41,15 @@ impl RowKey {
 
 /// The names of a sweep's policies in the first sweep, as far as they differ: what has other names in either sweep may be called by
 /// another one in each. Nothing is known of an encoder of another depth.
-pub(super) fn policy_names_in(first: &Named, other: &Named) -> BTreeMap<String, String> {
-    let configs = |one: &Named| -> Vec<Option<String>> {
+pub(super) fn policy_names_in(first: &NamedSweep, other: &NamedSweep) -> BTreeMap<String, String> {
+    let configs = |one: &NamedSweep| -> Vec<Option<String>> {
         let hashes = one.study.cells.iter().map(|view| Some(view.cell.inputs.get("config")?.sha256.clone()));
         distinct(hashes)
     };
     if configs(first) != configs(other) {
         return BTreeMap::new();
     }
-    let sets = |one: &Named| -> Vec<Vec<String>> {
+    let sets = |one: &NamedSweep| -> Vec<Vec<String>> {
         let groups = one.study.groups.iter().filter(|group| !group.other_names.is_empty());
         groups.map(|group| group.all_names().map(String::from).collect()).collect()
     };
@@ -62,7 +65,7 @@ pub(super) fn policy_names_in(first: &Named, other: &Named) -> BTreeMap<String, 
 }
 
 /// The row of a cell of a sweep.
-pub(super) fn row_key(one: &Named, view: &CellView, axes: &[&str]) -> RowKey {
+pub(super) fn row_key(one: &NamedSweep, view: &CellView, axes: &[&str]) -> RowKey {
     let settings = &view.cell.settings;
     let policy = settings.policy.as_str();
     RowKey {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use frostline_record::{Cell, Record, StoredFile, Sweep};
 
 use crate::chart::Figure;
-use crate::document::{Chapter, Document};
+use crate::document::{Chapter, ReportDocument};
 use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::paper;
@@ -21,14 +21,14 @@ use crate::render::{svg, terminal};
 use crate::report::{self, ReportError, ReportFile, fault};
 use crate::results;
 use crate::study::words::{self, SYNTHETIC_SHORT};
-use crate::study::{Stored, Study, distinct};
-use crate::table::{Columns, PaperTable, Quantity, Table};
+use crate::study::{StoredPredictions, Study, distinct};
+use crate::table::{PaperTable, Quantity, Table, TableColumns};
 
 use judged::JudgedRow;
 use unlike::Unlike;
 
 /// A sweep with its name in the comparison.
-pub(crate) struct Named {
+pub(crate) struct NamedSweep {
     pub name: String,
     pub study: Study,
     /// The names of its policies in the first sweep, if these differ.
@@ -48,7 +48,7 @@ pub type MergedPredictions<'a> = dyn FnMut(usize, &Cell, &StoredFile) -> Option<
 
 /// A comparison of several sweeps with the first of them.
 pub struct Merged {
-    sweeps: Vec<Named>,
+    sweeps: Vec<NamedSweep>,
     /// For each but the first.
     beside: Vec<Beside>,
     fault: Option<ReportError>,
@@ -64,7 +64,7 @@ impl Merged {
         sweeps: impl IntoIterator<Item = (&'a str, Sweep, Vec<Record>)>,
         mut predictions: Option<&mut MergedPredictions<'_>>,
     ) -> Self {
-        let (mut all, mut failed): (Vec<Named>, _) = (Vec::new(), None);
+        let (mut all, mut failed): (Vec<NamedSweep>, _) = (Vec::new(), None);
         for (at, (name, sweep, records)) in sweeps.into_iter().enumerate() {
             failed = failed.or_else(|| fault(&sweep, &records));
             let numbered = (2..).map(|number| format!("{name} {number}"));
@@ -72,15 +72,16 @@ impl Merged {
             let name = names.find(|name| all.iter().all(|other| other.name != *name)).unwrap_or_default();
             let mut study = Study::new(&sweep, &records);
             if let Some(read) = &mut predictions {
-                let stored = Stored::read(&study.cells, Box::new(|cell, file| read(at, cell, file)));
+                let stored =
+                    StoredPredictions::read(&study.cells, Box::new(|cell, file| read(at, cell, file)));
                 study = study.with(&stored);
             }
-            let mut one = Named { name, study, names: BTreeMap::new() };
+            let mut one = NamedSweep { name, study, names: BTreeMap::new() };
             one.names = all.first().map_or_else(BTreeMap::new, |first| key::policy_names_in(first, &one));
             all.push(one);
         }
         let axes = table::shared_axes(&all);
-        let beside = |other: &Named| {
+        let beside = |other: &NamedSweep| {
             let unlike = Unlike::of(&all[0], other);
             Beside { judged: judged::judge_sweep(&all[0], other, &axes, &unlike), unlike }
         };
@@ -145,7 +146,7 @@ impl Merged {
     }
 
     /// Each sweep but the first, with its comparison.
-    fn pairs(&self) -> impl Iterator<Item = (&Named, &Beside)> {
+    fn pairs(&self) -> impl Iterator<Item = (&NamedSweep, &Beside)> {
         self.sweeps.iter().skip(1).zip(&self.beside)
     }
 
@@ -171,7 +172,7 @@ impl Merged {
         }
     }
 
-    fn document<'a>(&'a self, figures: &'a [Drawn]) -> Document<'a> {
+    fn document<'a>(&'a self, figures: &'a [Drawn]) -> ReportDocument<'a> {
         let figure = &figures[0].0;
         let mut result = Page::default();
         result.figure(figure.path, figure.title, &figure.about);
@@ -182,7 +183,7 @@ impl Merged {
             page
         };
         let cells: usize = self.sweeps.iter().map(|one| one.study.cells.len()).sum();
-        Document {
+        ReportDocument {
             kind: "Comparison of sweeps",
             name: self.name(),
             is_synthetic: self.synthetic(),
@@ -209,8 +210,8 @@ impl Merged {
 
     /// What each sweep is.
     fn data(&self) -> Table {
-        Columns::default()
-            .column("Sweep", Quantity::Text, |one: &&Named| one.name.clone())
+        TableColumns::default()
+            .column("Sweep", Quantity::Text, |one: &&NamedSweep| one.name.clone())
             .column("Cells", Quantity::Text, |one| words::progress(&one.study))
             .column("Encoder", Quantity::Text, |one| encoders(&one.study))
             .column("Computed by", Quantity::Text, |one| makers(&one.study))
@@ -223,7 +224,7 @@ impl Merged {
             table::row_keys(&self.sweeps, &axes).iter().map(|row| [row.lang.clone(), row.name()]).collect();
         let whole = PaperTable::new("comparison", format!("{}.", self.title()), self.table());
         let whole = PaperTable { grouped: true, ..whole.named(names, 2 + axes.len(), "") };
-        let of_pair = |(other, beside): (&Named, &Beside)| {
+        let of_pair = |(other, beside): (&NamedSweep, &Beside)| {
             judged::paper_tables(&self.sweeps[0], other, &beside.judged, &axes)
         };
         [whole].into_iter().chain(self.pairs().flat_map(of_pair)).collect()

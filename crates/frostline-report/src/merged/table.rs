@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use frostline_score::MeanStd;
 
 use super::key::{RowKey, row_key};
-use super::{Beside, Named, judged};
+use super::{Beside, NamedSweep, judged};
 use crate::study::{CellView, distinct};
 use crate::table::{Quantity, Table};
 
 /// The axes of all sweeps besides language, policy and seed.
-pub(super) fn shared_axes(sweeps: &[Named]) -> Vec<&str> {
+pub(super) fn shared_axes(sweeps: &[NamedSweep]) -> Vec<&str> {
     distinct(sweeps.iter().flat_map(|one| one.study.axes()))
 }
 
 /// What a sweep has for a row, by seed.
 fn of_seeds(
-    one: &Named,
+    one: &NamedSweep,
     axes: &[&str],
     row: &RowKey,
     get: impl Fn(&CellView) -> Option<f64>,
@@ -38,8 +38,9 @@ fn train_s(view: &CellView) -> Option<f64> {
 }
 
 /// The rows of all sweeps, by language.
-pub(super) fn row_keys(sweeps: &[Named], axes: &[&str]) -> Vec<RowKey> {
-    let keys = |one: &Named| one.study.cells.iter().map(|view| row_key(one, view, axes)).collect::<Vec<_>>();
+pub(super) fn row_keys(sweeps: &[NamedSweep], axes: &[&str]) -> Vec<RowKey> {
+    let keys =
+        |one: &NamedSweep| one.study.cells.iter().map(|view| row_key(one, view, axes)).collect::<Vec<_>>();
     let mut rows = distinct(sweeps.iter().flat_map(keys));
     let langs = distinct(rows.iter().map(|row| row.lang.clone()));
     rows.sort_by_key(|row| langs.iter().position(|lang| *lang == row.lang));
@@ -47,12 +48,12 @@ pub(super) fn row_keys(sweeps: &[Named], axes: &[&str]) -> Vec<RowKey> {
 }
 
 /// A sweep's mean accuracy on dev of a row.
-pub(super) fn dev_accuracy(one: &Named, axes: &[&str], row: &RowKey) -> Option<MeanStd> {
+pub(super) fn dev_accuracy(one: &NamedSweep, axes: &[&str], row: &RowKey) -> Option<MeanStd> {
     mean(of_seeds(one, axes, row, accuracy("dev")))
 }
 
 /// The table of sweeps; `beside` has the comparison of each with the first.
-pub(super) fn build_table(sweeps: &[Named], axes: &[&str], beside: &[Beside]) -> Table {
+pub(super) fn build_table(sweeps: &[NamedSweep], axes: &[&str], beside: &[Beside]) -> Table {
     let mut columns = RowKey::columns(axes, |row: &RowKey| row);
     for (at, one) in sweeps.iter().enumerate() {
         let spread = move |row: &RowKey, split| mean(of_seeds(one, axes, row, accuracy(split)));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Named;
+use super::NamedSweep;
 use crate::number::listed;
 use crate::page::code;
 use crate::study::cells::{CellView, shown};
@@ -32,7 +32,7 @@ fn is_scored(role: &str) -> bool {
 }
 
 impl Unlike {
-    pub fn of(first: &Named, other: &Named) -> Self {
+    pub fn of(first: &NamedSweep, other: &NamedSweep) -> Self {
         let mut found = Self {
             pair: format!("**{}** and **{}**", first.name, other.name),
             langs: scored_data(first, other),
@@ -110,8 +110,12 @@ fn hashes(view: &CellView, is: impl Fn(&str) -> bool) -> BTreeMap<&str, &str> {
 }
 
 /// Whether something is not the same in the cells of any language that both have.
-fn differs<'a, T: Ord>(first: &'a Named, other: &'a Named, get: impl Fn(&'a CellView) -> T) -> bool {
-    let by_lang = |one: &'a Named| {
+fn differs<'a, T: Ord>(
+    first: &'a NamedSweep,
+    other: &'a NamedSweep,
+    get: impl Fn(&'a CellView) -> T,
+) -> bool {
+    let by_lang = |one: &'a NamedSweep| {
         let mut found: BTreeMap<&str, BTreeSet<T>> = BTreeMap::new();
         for view in &one.study.cells {
             found.entry(view.cell.settings.lang.as_str()).or_default().insert(get(view));
@@ -123,8 +127,8 @@ fn differs<'a, T: Ord>(first: &'a Named, other: &'a Named, get: impl Fn(&'a Cell
 }
 
 /// Languages of which not the same is scored, each with the reason.
-fn scored_data(first: &Named, other: &Named) -> BTreeMap<String, String> {
-    let scored = |one: &Named, lang: &str| {
+fn scored_data(first: &NamedSweep, other: &NamedSweep) -> BTreeMap<String, String> {
+    let scored = |one: &NamedSweep, lang: &str| {
         let cells = one.study.cells.iter().filter(|view| *view.cell.settings.lang == *lang);
         let files: BTreeSet<(String, String)> = cells
             .clone()
@@ -169,12 +173,12 @@ fn scored_data(first: &Named, other: &Named) -> BTreeMap<String, String> {
 }
 
 /// Settings that differ, without the encoder's and those that distinguish rows or seeds.
-fn settings(first: &Named, other: &Named) -> Vec<String> {
+fn settings(first: &NamedSweep, other: &NamedSweep) -> Vec<String> {
     let axes: Vec<&str> = [first, other].into_iter().flat_map(|one| one.study.axes()).collect();
     let of_rows = |path: &str| {
         ["lang", "policy", "seed"].contains(&path) || path.starts_with("encoder.") || axes.contains(&path)
     };
-    let values = |one: &Named| {
+    let values = |one: &NamedSweep| {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (path, value) in one.study.cells.iter().flat_map(|view| view.cell.settings.by_path()) {
             if !of_rows(&path) {
@@ -194,7 +198,7 @@ fn settings(first: &Named, other: &Named) -> Vec<String> {
 }
 
 /// Why times may not be compared.
-fn machines(first: &Named, other: &Named) -> Option<String> {
+fn machines(first: &NamedSweep, other: &NamedSweep) -> Option<String> {
     let machine = |view: &CellView| {
         let maker = view.made_by();
         maker.map_or_else(String::new, |by| {
@@ -218,8 +222,8 @@ fn machines(first: &Named, other: &Named) -> Option<String> {
 }
 
 /// What the seeds of only one of them mean.
-fn seeds(first: &Named, other: &Named) -> Option<String> {
-    let of = |one: &Named| made_by(one, |view| view.cell.settings.seed.to_string());
+fn seeds(first: &NamedSweep, other: &NamedSweep) -> Option<String> {
+    let of = |one: &NamedSweep| made_by(one, |view| view.cell.settings.seed.to_string());
     let (ours, theirs) = (of(first), of(other));
     (ours != theirs).then(|| {
         format!(
@@ -232,7 +236,7 @@ fn seeds(first: &Named, other: &Named) -> Option<String> {
 
 /// The names of both sweeps' encoders. If these are the same, the first digits of the hash of the file that differs tell them
 /// apart.
-fn encoders(first: &Named, other: &Named) -> [String; 2] {
+fn encoders(first: &NamedSweep, other: &NamedSweep) -> [String; 2] {
     let names =
         [first, other].map(|one| joined(&made_by(one, |view| view.cell.settings.encoder.name.to_string())));
     if names[0] != names[1] {
@@ -241,7 +245,7 @@ fn encoders(first: &Named, other: &Named) -> [String; 2] {
     // In the order of the roles' names, the weights come last, and first here.
     let cells = first.study.cells.iter().chain(&other.study.cells);
     let roles: BTreeSet<&str> = cells.flat_map(|view| hashes(view, is_of_encoder).into_keys()).collect();
-    let digits = |one: &Named, role: &str| {
+    let digits = |one: &NamedSweep, role: &str| {
         let hash =
             |view: &CellView| view.cell.inputs.get(role).map_or_else(String::new, |file| file.sha256.clone());
         let found = made_by(one, hash).into_iter();
@@ -258,7 +262,7 @@ fn encoders(first: &Named, other: &Named) -> [String; 2] {
 }
 
 /// The values of all cells with a record, or of all planned ones if there is none.
-fn made_by(one: &Named, get: impl Fn(&CellView) -> String) -> BTreeSet<String> {
+fn made_by(one: &NamedSweep, get: impl Fn(&CellView) -> String) -> BTreeSet<String> {
     let cells = &one.study.cells;
     let none_is_done = cells.iter().all(|view| view.made_by().is_none());
     let told = cells.iter().filter(|view| none_is_done || view.made_by().is_some());

@@ -5,12 +5,12 @@ mod commands;
 mod results;
 
 use crate::document::stages_table;
-use crate::facts::{self, View};
+use crate::facts::{self, FactTable};
 use crate::render::escape::line;
 use crate::render::latex;
 use crate::study::verdicts::points;
 use crate::study::words::SYNTHETIC_SHORT;
-use crate::study::{Group, Study};
+use crate::study::{CellGroup, Study};
 use crate::table::PaperTable;
 use crate::topic::{TopicTable, Topics};
 
@@ -21,7 +21,7 @@ pub(crate) type PaperFile = (&'static str, &'static str, String);
 
 /// The files of a study.
 pub(crate) fn write_files(study: &Study, topics: &Topics) -> [PaperFile; 2] {
-    let mut tables = vec![facts::paper_table(study, View::Paper, "results", caption(study))];
+    let mut tables = vec![facts::paper_table(study, FactTable::Paper, "results", caption(study))];
     tables.extend(stages(study));
     tables.extend(topics.iter().flat_map(|topic| topic.tables(study)).filter_map(TopicTable::paper));
     write_tables(&study.sweep.plan.name, study.synthetic(), &tables)
@@ -47,7 +47,7 @@ pub(crate) fn write_tables(name: &str, synthetic: bool, tables: &[PaperTable]) -
 
 /// The scores after each stage, a table per language.
 fn stages(study: &Study) -> Vec<PaperTable> {
-    let staged = |lang: &&str| study.groups_of(lang).any(Group::is_staged);
+    let staged = |lang: &&str| study.groups_of(lang).any(CellGroup::is_staged);
     let table = |lang: &str| {
         let caption =
             format!("Scores after each stage, {lang}. Changes are from the stage before, in points.");

@@ -7,7 +7,7 @@ use frostline_score::MeanInterval;
 use super::commands::{MADE, NUMBER, NUMBERS, SAME, UNICODE};
 use crate::render::escape::line;
 use crate::render::latex::{key, value};
-use crate::table::{PaperTable, Quantity, Value};
+use crate::table::{PaperTable, Quantity, TableValue};
 
 /// `results.tex`, with these definitions.
 pub(super) fn write_file(name: &str, synthetic: bool, definitions: &str, digest: &str) -> String {
@@ -44,21 +44,21 @@ pub(super) fn definitions(tables: &[PaperTable]) -> String {
 }
 
 /// A value as its table shows it, and if it has parts each of them, with the end of its name.
-fn named_parts(found: &Value, unit: Quantity) -> Vec<(&'static str, String)> {
-    let number = |number: f64| value(&Value::Number(number), unit);
+fn named_parts(found: &TableValue, unit: Quantity) -> Vec<(&'static str, String)> {
+    let number = |number: f64| value(&TableValue::Number(number), unit);
     let whole = ("", value(found, unit));
     match found {
-        Value::Missing => Vec::new(),
-        Value::Spread(stat) => {
+        TableValue::Missing => Vec::new(),
+        TableValue::Spread(stat) => {
             // A deviation has no sign, also if the mean has one.
             let deviation = |std| ("-std", number(std).replace('+', ""));
             [whole, ("-mean", number(stat.mean))].into_iter().chain(stat.std.map(deviation)).collect()
         }
-        Value::Mean(MeanInterval { mean, interval, .. }) => {
+        TableValue::Mean(MeanInterval { mean, interval, .. }) => {
             let ends = interval.map(|[low, high]| [("-low", number(low)), ("-high", number(high))]);
             [whole, ("-mean", number(*mean))].into_iter().chain(ends.into_iter().flatten()).collect()
         }
-        Value::Range([low, high]) => vec![whole, ("-low", number(*low)), ("-high", number(*high))],
+        TableValue::Range([low, high]) => vec![whole, ("-low", number(*low)), ("-high", number(*high))],
         _ => vec![whole],
     }
 }
@@ -74,7 +74,7 @@ fn kebab(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Columns;
+    use crate::table::TableColumns;
 
     #[test]
     fn names_of_columns_can_be_typed() {
@@ -93,14 +93,13 @@ mod tests {
 
     #[test]
     fn a_name_is_there_once() {
-        let table = |values: [f64; 2]| {
-            let columns = Columns::default().column("Frozen", Quantity::Text, |_: &f64| "none").column(
-                "Score",
-                Quantity::Number(1, ""),
-                |value: &f64| *value,
-            );
-            PaperTable::new("t", "", columns.table(values)).named_by_row("en", "")
-        };
+        let table =
+            |values: [f64; 2]| {
+                let columns = TableColumns::default()
+                    .column("Frozen", Quantity::Text, |_: &f64| "none")
+                    .column("Score", Quantity::Number(1, ""), |value: &f64| *value);
+                PaperTable::new("t", "", columns.table(values)).named_by_row("en", "")
+            };
         let found = definitions(&[table([1.0, 2.0]), table([1.0, 3.0])]);
         let expected = [("score", "1.0"), ("score-2", "2.0"), ("score-3", "3.0")];
         let expected = expected.map(|(name, value)| {

@@ -1,7 +1,7 @@
 //! Tables as CSV, for programs: values are neither rounded nor grouped, shares are fractions of 1, and an empty
 //! field means that there is no such value.
 
-use crate::table::{Quantity, Table, Value};
+use crate::table::{Quantity, Table, TableValue};
 
 /// A table with a line of names. A number has a point or an exponent, so that readers give its column the right type.
 pub(crate) fn write_table(table: &Table) -> String {
@@ -12,11 +12,11 @@ pub(crate) fn write_table(table: &Table) -> String {
     text
 }
 
-fn csv_field(value: &Value, unit: Quantity) -> String {
+fn csv_field(value: &TableValue, unit: Quantity) -> String {
     let shown = match unit {
         Quantity::Text | Quantity::Truth => match value {
-            Value::Text(text) => Some(text.clone()),
-            Value::Truth(truth) => Some(truth.to_string()),
+            TableValue::Text(text) => Some(text.clone()),
+            TableValue::Truth(truth) => Some(truth.to_string()),
             _ => None,
         },
         Quantity::Count => value.as_whole().map(|whole| whole.to_string()),

@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
     use crate::render::{csv, markdown as pages, terminal};
-    use crate::table::{Columns, Quantity, Table};
+    use crate::table::{Quantity, Table, TableColumns};
 
     /// Text as an attacker would write it.
     fn hostile() -> impl Strategy<Value = String> {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn table(cells: &[[String; 2]]) -> Table {
-        let columns = Columns::default()
+        let columns = TableColumns::default()
             .column("One", Quantity::Text, |row: &[String; 2]| row[0].clone())
             .column("Two", Quantity::Text, |row: &[String; 2]| row[1].clone());
         columns.table(cells.iter().cloned())

@@ -3,7 +3,7 @@
 
 use crate::render::escape::visible;
 use crate::render::text::{head, interval_end, shown};
-use crate::table::{Quantity, Table, Value};
+use crate::table::{Quantity, Table, TableValue};
 
 /// Letters besides ASCII that pdfLaTeX prints with the font encoding T1. Others need XeLaTeX or LuaLaTeX.
 const LETTERS: &str = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿĂăĄąĆćČčĎďĐđĘęĚěĞğĹĺĽľŁłŃńŇňŋŊŐőŒœŔŕŘřŚśŞşŠšŢţŤťŮůŰűŸŹźŻżŽž";
@@ -47,11 +47,11 @@ pub(crate) fn marked(marked: &str) -> String {
 }
 
 /// A value in its unit: a number in math.
-pub(crate) fn value(value: &Value, unit: Quantity) -> String {
+pub(crate) fn value(value: &TableValue, unit: Quantity) -> String {
     match value {
-        Value::Missing => "--".into(),
-        Value::Text(_) | Value::Truth(_) => marked(&shown(value, unit)),
-        Value::Range(ends) => {
+        TableValue::Missing => "--".into(),
+        TableValue::Text(_) | TableValue::Truth(_) => marked(&shown(value, unit)),
+        TableValue::Range(ends) => {
             let [low, high] = ends.map(|end| interval_end(end, unit));
             math(&format!("[{low}, {high}]"))
         }
@@ -121,7 +121,7 @@ pub(crate) fn key(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Columns;
+    use crate::table::TableColumns;
     use frostline_score::MeanStd;
 
     #[test]
@@ -159,16 +159,16 @@ mod tests {
     fn numbers_are_in_math_as_pages_show_them() {
         let spread = MeanStd::of(&[0.95, 0.97]).expect("two values");
         for (found, unit, expected) in [
-            (Value::from(spread), Quantity::Percent(2), "\\ensuremath{96.00 \\pm 1.41}"),
-            (Value::from(spread.times(-1.0)), Quantity::Points(1), "\\ensuremath{-96.0 \\pm 1.4}"),
-            (Value::from([-0.0031, 0.0012]), Quantity::Points(2), "\\ensuremath{[-0.31, +0.12]}"),
-            (Value::from([-0.0031, -0.00002]), Quantity::Change(2), "\\ensuremath{[-0.31, -0.002]}"),
-            (Value::from([0.0, 0.0012]), Quantity::Change(2), "\\ensuremath{[0.00, +0.12]}"),
-            (Value::from(134_747_153_u64), Quantity::Count, "\\ensuremath{134{,}747{,}153}"),
-            (Value::from(0.00001), Quantity::Probability, "\\ensuremath{< 0.0001}"),
-            (Value::from(f64::NAN), Quantity::Percent(2), "--"),
-            (Value::Missing, Quantity::Percent(2), "--"),
-            (Value::from("a_b"), Quantity::Count, "a\\_b"),
+            (TableValue::from(spread), Quantity::Percent(2), "\\ensuremath{96.00 \\pm 1.41}"),
+            (TableValue::from(spread.times(-1.0)), Quantity::Points(1), "\\ensuremath{-96.0 \\pm 1.4}"),
+            (TableValue::from([-0.0031, 0.0012]), Quantity::Points(2), "\\ensuremath{[-0.31, +0.12]}"),
+            (TableValue::from([-0.0031, -0.00002]), Quantity::Change(2), "\\ensuremath{[-0.31, -0.002]}"),
+            (TableValue::from([0.0, 0.0012]), Quantity::Change(2), "\\ensuremath{[0.00, +0.12]}"),
+            (TableValue::from(134_747_153_u64), Quantity::Count, "\\ensuremath{134{,}747{,}153}"),
+            (TableValue::from(0.00001), Quantity::Probability, "\\ensuremath{< 0.0001}"),
+            (TableValue::from(f64::NAN), Quantity::Percent(2), "--"),
+            (TableValue::Missing, Quantity::Percent(2), "--"),
+            (TableValue::from("a_b"), Quantity::Count, "a\\_b"),
         ] {
             assert_eq!(value(&found, unit), expected);
         }
@@ -176,10 +176,10 @@ mod tests {
 
     #[test]
     fn a_table_has_rules_and_shows_what_groups_its_rows_once() {
-        let columns = Columns::default()
+        let columns = TableColumns::default()
             .column("Language", Quantity::Text, |row: &(&str, &str, f64)| row.0)
             .column("`a_b`", Quantity::Text, |row| row.1)
-            .optional("Test", Quantity::Percent(1), |_| Value::Missing)
+            .optional("Test", Quantity::Percent(1), |_| TableValue::Missing)
             .column("Accuracy", Quantity::Percent(1), |row| row.2);
         let found = columns.table([("en", "none", 0.5), ("en", "50%", 0.25), ("x&y", "none", 1.0)]);
         assert_eq!(

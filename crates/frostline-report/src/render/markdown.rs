@@ -1,7 +1,7 @@
 //! Pages as Markdown.
 
-use crate::document::{CHECK_FIRST, Document, FINDINGS, ShownIn};
-use crate::page::{Block, Item, Page};
+use crate::document::{CHECK_FIRST, FINDINGS, ReportDocument, ShownIn};
+use crate::page::{Item, Page, PageBlock};
 use crate::render::escape;
 use crate::render::text::{cells, pad, widths};
 use crate::study::words::SYNTHETIC;
@@ -14,7 +14,7 @@ pub(crate) fn write_page(page: &Page) -> String {
 }
 
 /// A document: its opening, then the chapters that are shown in text.
-pub(crate) fn write_document(document: &Document<'_>) -> String {
+pub(crate) fn write_document(document: &ReportDocument<'_>) -> String {
     let mut whole = Page::default();
     whole.section(1, format!("{}: {}", document.kind, document.name));
     if document.is_synthetic {
@@ -42,15 +42,15 @@ pub(crate) fn write_document(document: &Document<'_>) -> String {
     write_page(&whole)
 }
 
-fn write_block(block: &Block) -> String {
+fn write_block(block: &PageBlock) -> String {
     match block {
-        Block::Heading(level, title) => format!("{} {}", "#".repeat(*level), one_line(title)),
-        Block::Paragraph(text) => escape::markdown(text),
-        Block::Quote(text) => format!("> {}", escape::markdown(text)),
-        Block::List(items) => items.iter().map(write_item).collect::<Vec<_>>().join("\n"),
-        Block::Table(table) => write_table(table).trim_end().into(),
-        Block::Figure { path, title } => format!("![{}]({path})", one_line(title)),
-        Block::Code(language, text) => {
+        PageBlock::Heading(level, title) => format!("{} {}", "#".repeat(*level), one_line(title)),
+        PageBlock::Paragraph(text) => escape::markdown(text),
+        PageBlock::Quote(text) => format!("> {}", escape::markdown(text)),
+        PageBlock::List(items) => items.iter().map(write_item).collect::<Vec<_>>().join("\n"),
+        PageBlock::Table(table) => write_table(table).trim_end().into(),
+        PageBlock::Figure { path, title } => format!("![{}]({path})", one_line(title)),
+        PageBlock::Code(language, text) => {
             let fence = fence_around(text);
             format!("{fence}{language}\n{}\n{fence}", escape::visible(text.trim_end()))
         }
@@ -97,14 +97,14 @@ fn table_line(shown: &[usize], cell: impl Fn(usize) -> String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{Columns, Quantity, Value};
+    use crate::table::{Quantity, TableColumns, TableValue};
 
     #[test]
     fn tables_are_padded_escaped_and_without_empty_columns() {
-        let columns = Columns::default()
+        let columns = TableColumns::default()
             .column("Policy", Quantity::Text, |row: &(&str, f64)| row.0)
             .optional("Accuracy", Quantity::Percent(1), |row| row.1)
-            .optional("Test", Quantity::Percent(1), |_| Value::Missing);
+            .optional("Test", Quantity::Percent(1), |_| TableValue::Missing);
         let found = columns.table([("none", 0.964), ("a|b", 0.091)]);
         assert_eq!(
             write_table(&found),
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_bar_in_a_head_makes_no_column() {
-        let found = Columns::default().column("NN|UTR", Quantity::Text, |row: &u64| *row).table([1]);
+        let found = TableColumns::default().column("NN|UTR", Quantity::Text, |row: &u64| *row).table([1]);
         assert_eq!(write_table(&found), "| NN\\|UTR |\n| ------- |\n| 1       |\n");
     }
 

@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use crate::table::{Head, Quantity, Table, Value};
+use crate::table::{ColumnHead, Quantity, Table, TableValue};
 
 /// A table as the bytes of a file.
 ///
@@ -31,22 +31,22 @@ fn write_columns(table: &Table) -> Result<Vec<u8>, ParquetError> {
         let values = table.rows.iter().map(|row| &row[at]);
         match head.unit {
             Quantity::Text => write_column::<ByteArrayType>(to, values, |value| match value {
-                Value::Text(text) => Some(ByteArray::from(text.as_str())),
+                TableValue::Text(text) => Some(ByteArray::from(text.as_str())),
                 _ => None,
             }),
             Quantity::Truth => write_column::<BoolType>(to, values, |value| match value {
-                Value::Truth(truth) => Some(*truth),
+                TableValue::Truth(truth) => Some(*truth),
                 _ => None,
             }),
-            Quantity::Count => write_column::<Int64Type>(to, values, Value::as_whole),
-            _ => write_column::<DoubleType>(to, values, Value::as_real),
+            Quantity::Count => write_column::<Int64Type>(to, values, TableValue::as_whole),
+            _ => write_column::<DoubleType>(to, values, TableValue::as_real),
         }?;
     }
     group.close()?;
     file.into_inner()
 }
 
-fn field(head: &Head) -> Result<Arc<Type>, ParquetError> {
+fn field(head: &ColumnHead) -> Result<Arc<Type>, ParquetError> {
     let (physical, logical) = match head.unit {
         Quantity::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         Quantity::Truth => (Physical::BOOLEAN, None),
@@ -60,8 +60,8 @@ fn field(head: &Head) -> Result<Arc<Type>, ParquetError> {
 /// Writes a column: its values without those that are missing, and for each row whether it has one.
 fn write_column<'v, T: DataType>(
     mut to: SerializedColumnWriter<'_>,
-    values: impl Iterator<Item = &'v Value>,
-    stored: impl Fn(&Value) -> Option<T::T>,
+    values: impl Iterator<Item = &'v TableValue>,
+    stored: impl Fn(&TableValue) -> Option<T::T>,
 ) -> Result<(), ParquetError> {
     let values: Vec<Option<T::T>> = values.map(stored).collect();
     let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
     use crate::render::csv;
-    use crate::table::Columns;
+    use crate::table::TableColumns;
 
     /// A row with words, a whole number, a number, and yes or no; all may be missing.
     type Row = (Option<&'static str>, Option<i64>, Option<f64>, Option<bool>);
@@ -91,7 +91,7 @@ mod tests {
     ];
 
     fn found(rows: &[Row]) -> Table {
-        let columns = Columns::default()
+        let columns = TableColumns::default()
             .column("words", Quantity::Text, |row: &Row| row.0)
             .column("count", Quantity::Count, |row| row.1)
             .column("share", Quantity::Exact, |row| row.2)

@@ -41,11 +41,11 @@ pub(crate) fn write_aligned(table: &Table, others: &[&Table], width: usize) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{Columns, Quantity};
+    use crate::table::{Quantity, TableColumns};
 
     #[test]
     fn narrow_terminals_omit_the_least_important_columns() {
-        let columns = Columns::default()
+        let columns = TableColumns::default()
             .column("Policy", Quantity::Text, |row: &(&str, f64, f64)| row.0)
             .ranked(1, "Accuracy", Quantity::Number(1, ""), |row| row.1)
             .ranked(2, "Speed", Quantity::Number(1, ""), |row| row.2);

@@ -1,16 +1,16 @@
 //! Values as a reader sees them, by their unit.
 
 use crate::number::{NONE, count, decimals, fixed, plus_minus, signed, signed_plus_minus};
-use crate::table::{Head, Quantity, Table, Value};
+use crate::table::{ColumnHead, Quantity, Table, TableValue};
 
 /// A column's head: its name and unit.
-pub(super) fn head(head: &Head) -> String {
+pub(super) fn head(head: &ColumnHead) -> String {
     format!("{}{}", head.name, head.unit.suffix())
 }
 
 /// The heads of a table, and its rows, each text escaped.
 pub(super) fn cells(table: &Table, escape: fn(&str) -> String) -> (Vec<String>, Vec<Vec<String>>) {
-    let row = |row: &Vec<Value>| {
+    let row = |row: &Vec<TableValue>| {
         row.iter().zip(&table.heads).map(|(value, head)| escape(&shown(value, head.unit))).collect()
     };
     let heads = table.heads.iter().map(|column| escape(&head(column)));
@@ -18,14 +18,14 @@ pub(super) fn cells(table: &Table, escape: fn(&str) -> String) -> (Vec<String>, 
 }
 
 /// A value in its unit.
-pub(super) fn shown(value: &Value, unit: Quantity) -> String {
+pub(super) fn shown(value: &TableValue, unit: Quantity) -> String {
     match value {
-        Value::Missing => NONE.into(),
-        Value::Text(text) => text.clone(),
-        Value::Truth(truth) => if *truth { "yes" } else { "no" }.into(),
-        Value::Count(value) => count(*value),
-        Value::Number(value) => number(*value, unit),
-        Value::Spread(stat) => match unit {
+        TableValue::Missing => NONE.into(),
+        TableValue::Text(text) => text.clone(),
+        TableValue::Truth(truth) => if *truth { "yes" } else { "no" }.into(),
+        TableValue::Count(value) => count(*value),
+        TableValue::Number(value) => number(*value, unit),
+        TableValue::Spread(stat) => match unit {
             Quantity::Percent(places) | Quantity::Share(places) => plus_minus(stat.times(100.0), places),
             Quantity::Points(places) | Quantity::Change(places) | Quantity::SignedPercent(places) => {
                 signed_plus_minus(stat.times(100.0), places)
@@ -35,19 +35,19 @@ pub(super) fn shown(value: &Value, unit: Quantity) -> String {
             Quantity::Number(places, _) => plus_minus(*stat, places),
             _ => plus_minus(*stat, 2),
         },
-        Value::Mean(mean) if let Quantity::Percent(places) = unit => {
+        TableValue::Mean(mean) if let Quantity::Percent(places) = unit => {
             let ends = mean.interval.map(|ends| ends.map(|end| fixed(100.0 * end, places)));
             let interval = ends.map(|[low, high]| format!(" [{low}, {high}]"));
             fixed(100.0 * mean.mean, places) + &interval.unwrap_or_default()
         }
-        Value::Mean(mean) => {
+        TableValue::Mean(mean) => {
             let mean = mean.times(100.0);
             let interval =
                 mean.interval.map(|[low, high]| format!(" [{}, {}]", signed(low, 2), signed(high, 2)));
             signed(mean.mean, 2) + &interval.unwrap_or_default()
         }
-        Value::Range(ends) => ends.map(|end| interval_end(end, unit)).join(" to "),
-        Value::Error(value, error) => {
+        TableValue::Range(ends) => ends.map(|end| interval_end(end, unit)).join(" to "),
+        TableValue::Error(value, error) => {
             let error = error.map_or_else(String::new, |error| format!(" ± {}", fixed(error * 100.0, 2)));
             number(*value, unit) + &error
         }

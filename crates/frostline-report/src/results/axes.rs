@@ -5,13 +5,13 @@ use toml::Value as Setting;
 
 use super::rows::ResultRow;
 use crate::study::{Study, distinct};
-use crate::table::{Columns, Quantity, Value};
+use crate::table::{Quantity, TableColumns, TableValue};
 
 /// A column for each axis of any of the studies.
-pub(super) fn columns<'a>(studies: &[&'a Study]) -> Columns<'a, ResultRow<'a>> {
+pub(super) fn columns<'a>(studies: &[&'a Study]) -> TableColumns<'a, ResultRow<'a>> {
     let mut names: Vec<String> = Vec::new();
     let paths = distinct(studies.iter().flat_map(|study| study.axes()));
-    paths.into_iter().fold(Columns::default(), |columns, path| {
+    paths.into_iter().fold(TableColumns::default(), |columns, path| {
         let name = unused(name(path), &names);
         names.push(name.clone());
         let unit = common_type(studies, path);
@@ -47,7 +47,7 @@ fn common_type(studies: &[&Study], path: &str) -> Quantity {
     }
 }
 
-fn value(found: Setting, unit: Quantity) -> Option<Value> {
+fn value(found: Setting, unit: Quantity) -> Option<TableValue> {
     Some(match (unit, found) {
         (Quantity::Truth, Setting::Boolean(truth)) => truth.into(),
         (Quantity::Count | Quantity::Exact, Setting::Integer(whole)) => whole.into(),

@@ -7,8 +7,8 @@ mod rows;
 use frostline_record::{Score, Timing};
 
 use crate::study::epochs::labels_sentences;
-use crate::study::{CellView, State, Study};
-use crate::table::{Columns, Quantity, Table};
+use crate::study::{CellResult, CellView, Study};
+use crate::table::{Quantity, Table, TableColumns};
 
 use Quantity::{Count, Exact, Text, Truth};
 use rows::{ResultRow, TaskOfCell};
@@ -20,7 +20,7 @@ pub(crate) fn build_table(studies: &[(&str, &Study)]) -> Table {
     });
     let rows: Vec<ResultRow<'_>> = rows.collect();
     let studies: Vec<&Study> = studies.iter().map(|(_, study)| *study).collect();
-    let fields = Columns::default()
+    let fields = TableColumns::default()
         .column("synthetic", Truth, |row: &ResultRow<'_>| Some(row.synthetic))
         .column("sweep", Text, |row| Some(row.sweep));
     let fields = fields
@@ -33,8 +33,8 @@ pub(crate) fn build_table(studies: &[(&str, &Study)]) -> Table {
 }
 
 /// The identity of a cell, without the further axes.
-fn cell<'a>() -> Columns<'a, ResultRow<'a>> {
-    Columns::default()
+fn cell<'a>() -> TableColumns<'a, ResultRow<'a>> {
+    TableColumns::default()
         .column("cell_id", Text, |row: &ResultRow<'a>| Some(row.view.cell.id.as_str()))
         .column("status", Text, |row| Some(row.view.state.name()))
         .column("language", Text, |row| Some(row.view.cell.settings.lang.to_string()))
@@ -44,9 +44,9 @@ fn cell<'a>() -> Columns<'a, ResultRow<'a>> {
 }
 
 /// An epoch of a task.
-fn epoch<'a>() -> Columns<'a, ResultRow<'a>> {
+fn epoch<'a>() -> TableColumns<'a, ResultRow<'a>> {
     let dev = |row: &ResultRow<'a>| Some(row.epoch?.score);
-    Columns::default()
+    TableColumns::default()
         .column("stage", Text, |row: &ResultRow<'a>| Some(row.epoch?.stage.name.as_str()))
         .column("stage_number", Count, |row| Some(row.epoch?.row.stage))
         .column("stage_policy", Text, |row| Some(row.epoch?.stage.policy.as_str()))
@@ -78,10 +78,10 @@ fn epoch<'a>() -> Columns<'a, ResultRow<'a>> {
 }
 
 /// A task's scores on a split at the end of the cell.
-fn of_split<'a>(split: &'static str) -> Columns<'a, ResultRow<'a>> {
+fn of_split<'a>(split: &'static str) -> TableColumns<'a, ResultRow<'a>> {
     let score = move |row: &ResultRow<'a>| -> Option<&'a Score> { row.reached?.score(split) };
     let name = |what: &str| format!("final_{split}_{what}");
-    Columns::default()
+    TableColumns::default()
         .column(name("accuracy"), Exact, move |row| Some(score(row)?.accuracy()))
         .column(name("study_accuracy"), Exact, move |row| Some(score(row)?.study_accuracy()))
         .column(name("entity_f1"), Exact, move |row| Some(score(row)?.entities?.f1()))
@@ -95,7 +95,7 @@ fn of_split<'a>(split: &'static str) -> Columns<'a, ResultRow<'a>> {
 }
 
 /// Times and costs of the whole cell, the same in all of its rows.
-fn whole_cell<'a>() -> Columns<'a, ResultRow<'a>> {
+fn whole_cell<'a>() -> TableColumns<'a, ResultRow<'a>> {
     let time =
         |get: fn(&Timing) -> f64| move |row: &ResultRow<'a>| row.reached?.done.timing.as_ref().map(get);
     // The memory of a worker whose steps are on a GPU is not the memory of its steps.
@@ -107,7 +107,7 @@ fn whole_cell<'a>() -> Columns<'a, ResultRow<'a>> {
     let cost = |row: &ResultRow<'a>| row.reached.map(|reached| &reached.done.result.cost);
     let prefix = |row: &ResultRow<'a>| row.reached?.done.timing.as_ref().map(|time| time.prefix);
     let train = |row: &ResultRow<'a>| row.reached.map(|reached| &reached.done.result.facts().train);
-    Columns::default()
+    TableColumns::default()
         .column("cell_steps", Count, |row: &ResultRow<'a>| Some(row.reached?.done.result.steps))
         .column("cell_load_s", Exact, time(|time| time.load_ms / 1e3))
         .column("cell_train_s", Exact, time(|time| time.train_ms / 1e3))
@@ -138,15 +138,15 @@ fn whole_cell<'a>() -> Columns<'a, ResultRow<'a>> {
         })
         .column("cell_learning_rate", Exact, |row| Some(row.view.cell.settings.optimizer.lr))
         .column("cell_error", Text, |row| match &row.view.state {
-            State::Failed { error, .. } => Some(error.as_str()),
+            CellResult::Failed { error, .. } => Some(error.as_str()),
             _ => None,
         })
 }
 
 /// The program and machine that made the record.
-fn maker<'a>() -> Columns<'a, ResultRow<'a>> {
+fn maker<'a>() -> TableColumns<'a, ResultRow<'a>> {
     let view = |row: &ResultRow<'a>| -> &'a CellView { row.view };
-    Columns::default()
+    TableColumns::default()
         .column("backend", Text, move |row| Some(view(row).made_by()?.backend.as_str()))
         .column("device", Text, move |row| Some(view(row).made_by()?.device.as_str()))
         .column("instruction_set", Text, move |row| Some(view(row).made_by()?.isa.as_str()))

@@ -14,7 +14,7 @@ pub(super) struct ResultRow<'a> {
     /// The task, if the cell has a result.
     pub reached: Option<TaskOfCell<'a>>,
     /// The epoch, if the cell has any.
-    pub epoch: Option<Epoch<'a>>,
+    pub epoch: Option<TaskEpoch<'a>>,
 }
 
 /// A task of a cell with a result.
@@ -26,7 +26,7 @@ pub(super) struct TaskOfCell<'a> {
 
 /// A task's epoch.
 #[derive(Clone, Copy)]
-pub(super) struct Epoch<'a> {
+pub(super) struct TaskEpoch<'a> {
     pub row: &'a EpochRow,
     pub stage: &'a StageOutcome,
     pub score: &'a Score,
@@ -67,7 +67,7 @@ pub(super) fn rows_of_cell<'a>(sweep: &'a str, synthetic: bool, view: &'a CellVi
         let time = done.timing.as_ref().and_then(|timing| timing.epochs.get(at));
         let others = of.others.iter().map(|(task, score)| (task.as_str(), score));
         rows.extend([(result.headline.as_str(), &of.dev)].into_iter().chain(others).map(|(task, score)| {
-            let epoch = Epoch { row: of, stage, score, time };
+            let epoch = TaskEpoch { row: of, stage, score, time };
             row(Some(TaskOfCell { done, task }), Some(epoch))
         }));
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::study::baselines::BaselineStats;
 use crate::study::cells::{BASELINE, CellView, distinct, over};
-use crate::study::groups::Group;
+use crate::study::groups::CellGroup;
 use crate::study::place::PolicyPlace;
 use crate::study::verdicts::{PolicyVerdict, Verdicts};
 
@@ -53,7 +53,7 @@ pub(crate) struct Open {
 }
 
 /// A policy in all languages in question.
-struct Candidate<'a> {
+struct CandidatePolicy<'a> {
     policy: &'a str,
     step_cost: f64,
     rows: Vec<&'a PolicyVerdict>,
@@ -61,7 +61,7 @@ struct Candidate<'a> {
     is_below: bool,
 }
 
-impl Candidate<'_> {
+impl CandidatePolicy<'_> {
     /// Whether every language's interval lies above minus the margin.
     fn is_good(&self, margin: f64) -> bool {
         self.rows.iter().all(|row| row.judged().is_some_and(|found| found.loses_at_most(margin / 100.0)))
@@ -83,7 +83,7 @@ impl Candidate<'_> {
 /// For each combination of further axes: every language, then all of them together if there are several. `margin` is
 /// in points.
 pub(crate) fn recommend_policies(
-    groups: &[Group],
+    groups: &[CellGroup],
     standings: &[Option<Standing>],
     verdicts: &Verdicts,
     baselines: &[BaselineStats],
@@ -103,14 +103,14 @@ pub(crate) fn recommend_policies(
 }
 
 fn advice(
-    groups: &[Group],
+    groups: &[CellGroup],
     standings: &[Option<Standing>],
     (verdicts, baselines): (&Verdicts, &[BaselineStats]),
     langs: &[&str],
     extras: &[String],
     margin: f64,
 ) -> Option<Advice> {
-    let is_here = |group: &Group| group.extras == extras && langs.contains(&group.lang.as_str());
+    let is_here = |group: &CellGroup| group.extras == extras && langs.contains(&group.lang.as_str());
     let here = || groups.iter().zip(standings).filter(|(group, _)| is_here(group));
     let policies =
         distinct(here().map(|(group, _)| group.policy.as_str()).filter(|policy| *policy != BASELINE));
@@ -123,13 +123,13 @@ fn advice(
         let (rows, costs) = (rows?, costs?);
         Some((costs.iter().sum::<f64>() / costs.len() as f64, rows))
     };
-    let mut candidates: Vec<Candidate<'_>> = policies
+    let mut candidates: Vec<CandidatePolicy<'_>> = policies
         .into_iter()
         .filter_map(|policy| {
             let (step_cost, rows) = candidate(policy)?;
             let mut own = here().filter(|(group, _)| group.policy == policy);
             let is_below = own.any(|(group, _)| is_below_most_frequent(group, baselines));
-            Some(Candidate { policy, step_cost, rows, is_below })
+            Some(CandidatePolicy { policy, step_cost, rows, is_below })
         })
         .filter(|one| one.rows.iter().all(|row| row.judged().is_some()))
         .filter(|one| here().any(|(group, _)| group.policy == one.policy && !group.learns_nothing()))
@@ -158,7 +158,7 @@ fn advice(
 }
 
 /// Whether the most frequent tag or label has the better score on dev.
-fn is_below_most_frequent(group: &Group, baselines: &[BaselineStats]) -> bool {
+fn is_below_most_frequent(group: &CellGroup, baselines: &[BaselineStats]) -> bool {
     let of_group = baselines
         .iter()
         .filter(|one| one.baseline == MOST_FREQUENT && one.lang == group.lang && one.is_at(&group.extras));
@@ -187,7 +187,7 @@ struct CostAndScore {
 /// Standings of all groups; nothing if no cell is done.
 pub(crate) fn rank_groups(
     cells: &[CellView],
-    groups: &[Group],
+    groups: &[CellGroup],
     verdicts: &Verdicts,
 ) -> Vec<Option<Standing>> {
     let costs: Vec<Option<f64>> = groups.iter().map(|group| step_cost(cells, group)).collect();
@@ -234,7 +234,7 @@ impl CostAndScore {
     }
 }
 
-fn step_cost(cells: &[CellView], group: &Group) -> Option<f64> {
+fn step_cost(cells: &[CellView], group: &CellGroup) -> Option<f64> {
     let done: Vec<_> = cells.iter().filter(|view| group.holds(view)).filter_map(CellView::done).collect();
     let costs = over(&done, |done| 1.0 / done.result.cost.predicted_speedup);
     let mean = costs.iter().sum::<f64>() / costs.len() as f64;

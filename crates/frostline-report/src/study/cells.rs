@@ -18,12 +18,12 @@ pub(crate) struct CellView {
     pub cell: Cell,
     /// Values of the further axes, in their order.
     pub extras: Vec<String>,
-    pub state: State,
+    pub state: CellResult,
 }
 
 /// What became of a cell.
 #[derive(Clone, Debug)]
-pub(crate) enum State {
+pub(crate) enum CellResult {
     Done(Box<Done>),
     Failed { error: String, made_by: MadeBy },
     Missing,
@@ -49,22 +49,22 @@ impl CellView {
         Self {
             cell: cell.clone(),
             extras: axes.iter().map(|axis| setting(&cell.settings, axis)).collect(),
-            state: record.map_or(State::Missing, State::of),
+            state: record.map_or(CellResult::Missing, CellResult::of),
         }
     }
 
     pub fn done(&self) -> Option<&Done> {
         match &self.state {
-            State::Done(done) => Some(done),
+            CellResult::Done(done) => Some(done),
             _ => None,
         }
     }
 
     pub fn made_by(&self) -> Option<&MadeBy> {
         match &self.state {
-            State::Done(done) => Some(&done.made_by),
-            State::Failed { made_by, .. } => Some(made_by),
-            State::Missing => None,
+            CellResult::Done(done) => Some(&done.made_by),
+            CellResult::Failed { made_by, .. } => Some(made_by),
+            CellResult::Missing => None,
         }
     }
 
@@ -81,7 +81,7 @@ impl CellView {
     }
 }
 
-impl State {
+impl CellResult {
     fn of(record: &Record) -> Self {
         match (&record.result, &record.error) {
             (Some(result), None) => Self::Done(Box::new(Done {

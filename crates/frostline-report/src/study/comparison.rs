@@ -15,7 +15,7 @@ pub(crate) const SEED: u64 = 0;
 
 /// A compared with B on a split.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Comparison {
+pub(crate) struct SplitComparison {
     /// The seeds that are paired.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<u64>,
@@ -58,7 +58,10 @@ impl<'a> Judging<'a> {
 
     /// Judges the rows of each table together, with the scatter of seeds of all tables, which is returned too. Each row
     /// keeps its key. Pairs without stored predictions are left out.
-    pub fn compare<K>(&self, tables: Vec<Vec<(K, PairsBySeed<'_>)>>) -> (Vec<(K, Comparison)>, SeedScatter) {
+    pub fn compare<K>(
+        &self,
+        tables: Vec<Vec<(K, PairsBySeed<'_>)>>,
+    ) -> (Vec<(K, SplitComparison)>, SeedScatter) {
         let measure = |(key, row): (K, PairsBySeed<'_>)| (key, self.measure(&row));
         let measured: Vec<(Vec<K>, Vec<MeasuredRow>)> =
             tables.into_iter().map(|rows| rows.into_iter().map(measure).unzip()).collect();
@@ -83,7 +86,7 @@ impl<'a> Judging<'a> {
         (seeds, difference)
     }
 
-    fn judge(&self, rows: Vec<MeasuredRow>, scatter: SeedScatter) -> Vec<Comparison> {
+    fn judge(&self, rows: Vec<MeasuredRow>, scatter: SeedScatter) -> Vec<SplitComparison> {
         let of_table = rows.iter().filter_map(|(_, row)| row.as_ref().ok()).cloned().collect();
         let margin = self.margin / 100.0;
         let judged = match self.levels {
@@ -92,15 +95,17 @@ impl<'a> Judging<'a> {
         };
         let mut judged = judged.into_iter();
         let one = |(seeds, row): MeasuredRow| match row.map(|_| judged.next()) {
-            Ok(Some(judged)) => Comparison { seeds, found: ComparisonResult::Judged(Box::new(judged)) },
+            Ok(Some(judged)) => SplitComparison { seeds, found: ComparisonResult::Judged(Box::new(judged)) },
             Ok(None) => unreachable!("every measured row is judged"),
-            Err(unpaired) => Comparison { seeds: Vec::new(), found: ComparisonResult::Unpaired { unpaired } },
+            Err(unpaired) => {
+                SplitComparison { seeds: Vec::new(), found: ComparisonResult::Unpaired { unpaired } }
+            }
         };
         rows.into_iter().map(one).collect()
     }
 }
 
-impl Comparison {
+impl SplitComparison {
     /// What was found.
     pub fn judged(&self) -> Option<&Judged> {
         match &self.found {

@@ -14,12 +14,12 @@ pub(crate) struct StepForecast {
     predicted_speedup: MeanStd,
     /// Memory of a step on the longest sentences.
     #[serde(skip_serializing_if = "Option::is_none")]
-    predicted_memory: Option<StepMemory>,
+    predicted_memory: Option<MemoryForecast>,
 }
 
 /// What a step should keep in memory besides the model and the data, in MiB; a mean over seeds.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct StepMemory {
+struct MemoryForecast {
     gradients_mib: f64,
     moments_mib: f64,
     activations_mib: f64,
@@ -34,7 +34,7 @@ impl StepForecast {
         Some(Self {
             gflop_per_step: MeanStd::of(&over(done, |done| done.result.cost.gflop_per_step))?,
             predicted_speedup: MeanStd::of(&over(done, |done| done.predicted_speedup()))?,
-            predicted_memory: StepMemory::of(done),
+            predicted_memory: MemoryForecast::of(done),
         })
     }
 
@@ -45,7 +45,7 @@ impl StepForecast {
     }
 }
 
-impl StepMemory {
+impl MemoryForecast {
     fn of(done: &[&Done]) -> Option<Self> {
         let all: Vec<PredictedMemory> =
             done.iter().map(|done| done.result.cost.memory).collect::<Option<_>>()?;

@@ -4,16 +4,16 @@ use frostline_record::{Load, Score, Timing};
 use frostline_score::{MeanStd, ShareInterval};
 use serde::Serialize;
 
-use crate::study::cells::{BASELINE, CellView, Done, State, distinct, over};
+use crate::study::cells::{BASELINE, CellResult, CellView, Done, distinct, over};
 use crate::study::epochs::{self, EpochStats};
 use crate::study::forecast::StepForecast;
 use crate::study::hardware::Hardware;
 use crate::study::place::{Placed, placed};
 use crate::study::stages::{self, StageStats, value};
 
-placed!(struct Group);
+placed!(struct CellGroup);
 
-impl Group {
+impl CellGroup {
     /// Whether the plan names the group's policy so.
     pub fn has_name(&self, policy: &str) -> bool {
         self.policy == policy || self.other_names.iter().any(|name| name == policy)
@@ -63,7 +63,7 @@ impl Group {
 
 /// Cells that differ only in their seed, in numbers. Accuracies and shares are in [0, 1].
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub(crate) struct CellGroup {
     pub lang: String,
     pub policy: String,
     /// Other names of the policy in the plan, which freeze the same parameters of this encoder.
@@ -82,9 +82,9 @@ pub(crate) struct Group {
     /// The score on dev minus the baseline's, paired by seed.
     pub dev_gain: Option<MeanStd>,
     /// If all of its cells ran on the same hardware.
-    pub times: Option<Times>,
+    pub times: Option<GroupTimes>,
     /// Times by hardware, in the cells' order.
-    pub times_by: Vec<(Hardware, Times)>,
+    pub times_by: Vec<(Hardware, GroupTimes)>,
     /// Cells of which it is known how busy the machine was, and how many of them ran while it was busy with other work.
     pub watched: usize,
     pub busy: usize,
@@ -121,7 +121,7 @@ pub(crate) struct SplitStats {
 
 /// Times and speeds over seeds.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Times {
+pub(crate) struct GroupTimes {
     pub load_s: MeanStd,
     /// Computing a constant prefix, finding it or waiting for it; part of no training time.
     pub prefix_s: MeanStd,
@@ -139,7 +139,7 @@ pub(crate) struct Times {
 }
 
 /// Groups by language, then in the order of the plan.
-pub(crate) fn groups(cells: &[CellView]) -> Vec<Group> {
+pub(crate) fn groups(cells: &[CellView]) -> Vec<CellGroup> {
     let langs = distinct(cells.iter().map(|view| view.place().lang));
     let mut places = distinct(cells.iter().map(Placed::place));
     places.sort_by_key(|place| langs.iter().position(|lang| *lang == place.lang));
@@ -147,13 +147,13 @@ pub(crate) fn groups(cells: &[CellView]) -> Vec<Group> {
     places.into_iter().map(|place| summarize_group(&members(place), cells)).collect()
 }
 
-fn summarize_group(members: &[&CellView], all: &[CellView]) -> Group {
+fn summarize_group(members: &[&CellView], all: &[CellView]) -> CellGroup {
     let done: Vec<&Done> = members.iter().filter_map(|view| view.done()).collect();
     let settings = &members[0].cell.settings;
-    let failed = members.iter().filter(|view| matches!(view.state, State::Failed { .. })).count();
+    let failed = members.iter().filter(|view| matches!(view.state, CellResult::Failed { .. })).count();
     let times_by = times_by(&done);
     let loads: Vec<Load> = done.iter().filter_map(|done| done.timing.as_ref()?.load).collect();
-    Group {
+    CellGroup {
         lang: settings.lang.to_string(),
         policy: settings.policy.to_string(),
         other_names: Vec::new(),
@@ -218,7 +218,7 @@ fn summarize_split(done: &[&Done], name: &str) -> Option<SplitStats> {
     })
 }
 
-fn times_by(done: &[&Done]) -> Vec<(Hardware, Times)> {
+fn times_by(done: &[&Done]) -> Vec<(Hardware, GroupTimes)> {
     let machine = |done: &Done| done.timing.as_ref().map(|_| Hardware::of(&done.made_by));
     let machines = distinct(done.iter().filter_map(|done| machine(done)));
     let of = |hardware: Hardware| {
@@ -230,18 +230,18 @@ fn times_by(done: &[&Done]) -> Vec<(Hardware, Times)> {
 }
 
 /// The times of the only hardware.
-fn times_of_one_machine(times_by: &[(Hardware, Times)]) -> Option<Times> {
+fn times_of_one_machine(times_by: &[(Hardware, GroupTimes)]) -> Option<GroupTimes> {
     match times_by {
         [(_, times)] => Some(times.clone()),
         _ => None,
     }
 }
 
-fn summarize_times(timings: &[&Timing]) -> Option<Times> {
+fn summarize_times(timings: &[&Timing]) -> Option<GroupTimes> {
     let stat = |get: fn(&Timing) -> f64| MeanStd::of(&over(timings, get));
     let seconds = |get: fn(&Timing) -> f64| stat(get).map(|stat| stat.times(1e-3));
     let predicted: Vec<f64> = timings.iter().filter_map(|timing| timing.predicted_step_ms).collect();
-    Some(Times {
+    Some(GroupTimes {
         load_s: seconds(|t| t.load_ms)?,
         prefix_s: seconds(|t| t.prefix.fill_ms)?,
         train_s: seconds(|t| t.train_ms)?,

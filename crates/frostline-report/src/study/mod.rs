@@ -30,9 +30,9 @@ pub(crate) mod verdicts;
 pub(crate) mod whole;
 pub(crate) mod words;
 
-pub(crate) use cells::{BASELINE, CellView, Done, SPLITS, State, distinct};
-pub(crate) use groups::{Group, SplitStats};
+pub(crate) use cells::{BASELINE, CellResult, CellView, Done, SPLITS, distinct};
+pub(crate) use groups::{CellGroup, SplitStats};
 pub(crate) use panels::{Panel, named, panels, unnamed_note};
 pub(crate) use place::Placed;
-pub(crate) use stored::Stored;
+pub(crate) use stored::StoredPredictions;
 pub(crate) use whole::Study;

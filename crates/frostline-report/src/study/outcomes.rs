@@ -10,9 +10,9 @@ use frostline_score::{Scored, Stratum};
 use crate::study::cells::{CellView, SPLITS};
 use crate::study::prediction_file::PredictionKey;
 use crate::study::predictions::TextName;
-use crate::study::right::{self, EntityCounts, Right};
+use crate::study::right::{self, CorrectCounts, FileEntities};
 use crate::study::scores::{ScoreKind, tag_counts};
-use crate::study::stored::Stored;
+use crate::study::stored::StoredPredictions;
 
 /// A cell after a stage, counted from 0, as a task scores it.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(crate) type Twins<'a> = (After<'a>, After<'a>);
 /// The outcomes of every cell, stage and task whose predictions were read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcomes {
-    of: BTreeMap<PredictionKey, Right>,
+    of: BTreeMap<PredictionKey, CorrectCounts>,
 }
 
 /// The outcomes of A's cells and of B's, from one sweep or from two.
@@ -76,7 +76,7 @@ impl<'a> After<'a> {
 
 impl Outcomes {
     /// Collects the outcomes of all predictions that were read.
-    pub fn of(cells: &[CellView], stored: &Stored<'_>) -> Self {
+    pub fn of(cells: &[CellView], stored: &StoredPredictions<'_>) -> Self {
         let mut all = Self::default();
         let texts = &stored.words.texts;
         let names: Vec<TextName> = texts.iter().map(|text| right::name(text, &stored.words.tags)).collect();
@@ -86,7 +86,7 @@ impl Outcomes {
                 let predictions = stored.words.get(&view.cell, split).zip(done.score(split));
                 let right = predictions.map(|(predictions, score)| {
                     let text = &texts[predictions.text];
-                    let right = Right::of_words(names[predictions.text].clone(), text, predictions);
+                    let right = CorrectCounts::of_words(names[predictions.text].clone(), text, predictions);
                     match score.entities {
                         Some(_) => right.with_entities(text, &stored.words.tags, predictions, score),
                         None => right.with_tags(tag_counts(text, predictions)),
@@ -98,7 +98,7 @@ impl Outcomes {
                 for (task, split) in outcome.tasks.keys().flat_map(|task| SPLITS.map(|split| (task, split))) {
                     let after = After { cell: &view.cell, stage, task };
                     let key = after.key(split);
-                    all.add(&after, split, stored.sentences.items(&key).map(Right::of_sentences));
+                    all.add(&after, split, stored.sentences.items(&key).map(CorrectCounts::of_sentences));
                     all.add(&after, split, stored.by_stage.get(&key).cloned());
                 }
             }
@@ -107,7 +107,7 @@ impl Outcomes {
     }
 
     /// Adds what a cell has right, if it is known.
-    fn add(&mut self, after: &After<'_>, split: &'static str, right: Option<Right>) {
+    fn add(&mut self, after: &After<'_>, split: &'static str, right: Option<CorrectCounts>) {
         if let Some(right) = right {
             self.of.insert(after.key(split), right);
         }
@@ -212,18 +212,18 @@ fn stratum(texts: &OfSeeds<'_>, all: Vec<Gains>) -> Result<Stratum, String> {
 }
 
 /// The words by which A has more right than B, by sentence; of an F1 its linear part.
-fn gains_of(a: &Right, b: &Right, kind: ScoreKind) -> Result<Vec<f64>, String> {
+fn gains_of(a: &CorrectCounts, b: &CorrectCounts, kind: ScoreKind) -> Result<Vec<f64>, String> {
     let by_words = || a.words.iter().zip(&b.words).map(|(a, b)| f64::from(*a) - f64::from(*b)).collect();
     match (kind, &a.entities, &b.entities) {
         (ScoreKind::MacroF1, ..) => match (&a.tags, &b.tags) {
             (Some(of_a), Some(of_b)) => Ok(ratio_gains(&a.lengths, of_a, of_b)),
             _ => Err("the task does not tag words".into()),
         },
-        (_, EntityCounts::NotScored, EntityCounts::NotScored) => Ok(by_words()),
-        (_, EntityCounts::Counted(of_a), EntityCounts::Counted(of_b)) => {
+        (_, FileEntities::NotScored, FileEntities::NotScored) => Ok(by_words()),
+        (_, FileEntities::Counted(of_a), FileEntities::Counted(of_b)) => {
             Ok(ratio_gains(&a.lengths, of_a, of_b))
         }
-        (_, EntityCounts::Unlike, _) | (_, _, EntityCounts::Unlike) => {
+        (_, FileEntities::Unlike, _) | (_, _, FileEntities::Unlike) => {
             Err("the stored predictions have other entities than the records".into())
         }
         _ => Err("the cells are scored by different metrics".into()),
@@ -235,7 +235,7 @@ const OTHER_SENTENCES: &str = "the cells were scored on different sentences";
 
 /// What each seed of a comparison was scored on.
 struct OfSeeds<'a> {
-    texts: Vec<&'a Right>,
+    texts: Vec<&'a CorrectCounts>,
     /// The share of the same file that each seed drew, if all did.
     drawn: Option<f64>,
 }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::study::cells::{CellView, distinct};
-use crate::study::comparison::{Comparison, Judging, PairsBySeed};
-use crate::study::groups::Group;
+use crate::study::comparison::{Judging, PairsBySeed, SplitComparison};
+use crate::study::groups::CellGroup;
 use crate::study::verdicts::ends_of_cells;
 
 /// A policy compared with another one in a language, on dev.
@@ -17,20 +17,20 @@ pub(crate) struct PairVerdict {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub extras: Vec<String>,
     #[serde(flatten)]
-    pub compared: Comparison,
+    pub compared: SplitComparison,
 }
 
 /// Judges each pair in each language. The intervals of a language hold together.
 pub(crate) fn judge_pairs(
     cells: &[CellView],
-    groups: &[Group],
+    groups: &[CellGroup],
     pairs: &[[String; 2]],
     judging: &Judging<'_>,
 ) -> Vec<PairVerdict> {
     let table = |lang: &str| {
         let rows =
             pairs.iter().flat_map(|pair| places_of_pair(groups, lang, pair).map(move |both| (pair, both)));
-        let row = |(pair, [first, second]): (&[String; 2], [&Group; 2])| {
+        let row = |(pair, [first, second]): (&[String; 2], [&CellGroup; 2])| {
             let twins = twins_of_groups(cells, [first, second], judging.split);
             let key = (lang.to_string(), pair.clone(), first.extras.clone());
             (!twins.is_empty()).then_some((key, twins))
@@ -45,10 +45,10 @@ pub(crate) fn judge_pairs(
 
 /// The groups of a pair in a language: one for each combination of the further axes.
 fn places_of_pair<'a>(
-    groups: &'a [Group],
+    groups: &'a [CellGroup],
     lang: &'a str,
     [first, second]: &'a [String; 2],
-) -> impl Iterator<Item = [&'a Group; 2]> {
+) -> impl Iterator<Item = [&'a CellGroup; 2]> {
     let of = move |policy: &'a str| {
         groups.iter().filter(move |group| group.lang == lang && group.has_name(policy))
     };
@@ -56,7 +56,7 @@ fn places_of_pair<'a>(
 }
 
 /// The cells of two groups with the same seed that were scored on a split.
-fn twins_of_groups<'a>(cells: &'a [CellView], groups: [&Group; 2], split: &str) -> PairsBySeed<'a> {
+fn twins_of_groups<'a>(cells: &'a [CellView], groups: [&CellGroup; 2], split: &str) -> PairsBySeed<'a> {
     let scored = |view: &&CellView| view.done().is_some_and(|done| done.score(split).is_some());
     let [first, second] = groups.map(|group| cells.iter().filter(|view| group.holds(view)).filter(scored));
     let seed = |view: &CellView| view.cell.settings.seed;

@@ -1,14 +1,14 @@
 //! What one panel of a figure shows, and which of very many policies carry a name.
 
 use crate::study::cells::BASELINE;
-use crate::study::groups::Group;
+use crate::study::groups::CellGroup;
 use crate::study::whole::Study;
 use crate::study::words;
 
 /// What one panel shows: a language under one combination of further axes.
 pub(crate) struct Panel<'a> {
     pub title: String,
-    pub groups: Vec<&'a Group>,
+    pub groups: Vec<&'a CellGroup>,
 }
 
 /// The panels of a report: languages side by side, further axes below each other.
@@ -16,7 +16,8 @@ pub(crate) fn panels(study: &Study) -> Vec<Panel<'_>> {
     let mut panels = Vec::new();
     for extras in study.extras() {
         for lang in study.langs() {
-            let groups: Vec<&Group> = study.groups_of(lang).filter(|group| group.extras == extras).collect();
+            let groups: Vec<&CellGroup> =
+                study.groups_of(lang).filter(|group| group.extras == extras).collect();
             let extras = words::extras_name(study, extras);
             let title = if extras.is_empty() { study.lang_title(lang) } else { format!("{lang}, {extras}") };
             if !groups.is_empty() {

@@ -9,25 +9,25 @@ use frostline_score::linear::ClassCount;
 use crate::study::prediction_file::{PredictionFile, PredictionKey};
 use crate::study::predictions::{Items, TextName};
 use crate::study::scores::entity_counts;
-use crate::study::tagged::{Expected, PredictedTags, Tagged, Text};
+use crate::study::tagged::{Expected, PredictedTags, SplitText, Tagged};
 
 /// What a file has right.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Right {
+pub(crate) struct CorrectCounts {
     pub text: TextName,
     /// The number of labelled words of each sentence; 1 if sentences are labelled.
     pub lengths: Vec<u32>,
     /// How many of them are right.
     pub words: Vec<u32>,
     /// Entities of each sentence, if the task is scored by their F1.
-    pub entities: EntityCounts,
+    pub entities: FileEntities,
     /// Tags of each sentence, if the macro F1 of tags is compared.
     pub tags: Option<Vec<Vec<ClassCount>>>,
 }
 
 /// The entities of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum EntityCounts {
+pub(crate) enum FileEntities {
     /// The task is scored by another metric.
     NotScored,
     /// Counts of each sentence.
@@ -37,7 +37,7 @@ pub(crate) enum EntityCounts {
 }
 
 /// A text's name, which does not depend on what train contains of its words.
-pub(crate) fn name(text: &Text, tags: &[String]) -> TextName {
+pub(crate) fn name(text: &SplitText, tags: &[String]) -> TextName {
     let (mut shape, mut whole) = (String::new(), String::new());
     for (sentence, range) in text.ranges() {
         shape += "\n";
@@ -51,15 +51,15 @@ pub(crate) fn name(text: &Text, tags: &[String]) -> TextName {
     TextName::new(&shape, &whole, text.has_words)
 }
 
-impl Right {
+impl CorrectCounts {
     /// Counts right words; `text` is the name of `words`.
-    pub fn of_words(text: TextName, words: &Text, predictions: &PredictedTags) -> Self {
+    pub fn of_words(text: TextName, words: &SplitText, predictions: &PredictedTags) -> Self {
         let is_right = |at: &usize| predictions.predicted[*at] == Some(words.words[*at].gold);
         Self {
             text,
             lengths: words.ranges().map(|(_, range)| range.len() as u32).collect(),
             words: words.ranges().map(|(_, range)| range.filter(is_right).count() as u32).collect(),
-            entities: EntityCounts::NotScored,
+            entities: FileEntities::NotScored,
             tags: None,
         }
     }
@@ -67,7 +67,7 @@ impl Right {
     /// The same with its entities, if the record counts them.
     pub fn with_entities(
         self,
-        text: &Text,
+        text: &SplitText,
         tags: &[String],
         predictions: &PredictedTags,
         score: &Score,
@@ -78,7 +78,7 @@ impl Right {
             |get: fn(&ClassCount) -> u16| counts.iter().flatten().map(|one| u64::from(get(one))).sum::<u64>();
         let same = sum(|one| one.part) == 2 * recorded.correct
             && sum(|one| one.whole) == recorded.gold + recorded.predicted;
-        let entities = if same { EntityCounts::Counted(counts) } else { EntityCounts::Unlike };
+        let entities = if same { FileEntities::Counted(counts) } else { FileEntities::Unlike };
         Self { entities, ..self }
     }
 
@@ -93,7 +93,7 @@ impl Right {
             text: items.text.clone(),
             lengths: vec![1; items.right.len()],
             words: items.right.iter().map(|&right| u32::from(right)).collect(),
-            entities: EntityCounts::NotScored,
+            entities: FileEntities::NotScored,
             tags: None,
         }
     }
@@ -102,7 +102,7 @@ impl Right {
 /// What was right after every stage in tasks that label words.
 #[derive(Default)]
 pub(crate) struct StageWords {
-    found: BTreeMap<PredictionKey, Right>,
+    found: BTreeMap<PredictionKey, CorrectCounts>,
 }
 
 impl StageWords {
@@ -114,14 +114,14 @@ impl StageWords {
         let Some(score) = file.score else { return Ok(()) };
         let expected = Expected::of(score, file.facts, file.split);
         let (tags, text, predictions) = Tagged::one(text, &file.facts.tags, expected)?;
-        let text = Text { has_words: file.has_words(), ..text };
-        let right = Right::of_words(name(&text, &tags), &text, &predictions);
+        let text = SplitText { has_words: file.has_words(), ..text };
+        let right = CorrectCounts::of_words(name(&text, &tags), &text, &predictions);
         self.found.insert(file.key(), right.with_entities(&text, &tags, &predictions, score));
         Ok(())
     }
 
     /// What a cell had right after a stage.
-    pub fn get(&self, key: &PredictionKey) -> Option<&Right> {
+    pub fn get(&self, key: &PredictionKey) -> Option<&CorrectCounts> {
         self.found.get(key)
     }
 }

@@ -4,23 +4,23 @@ use frostline_score::Estimate;
 
 use crate::number::{fixed, listed};
 use crate::study::cells::BASELINE;
-use crate::study::groups::Group;
+use crate::study::groups::CellGroup;
 use crate::study::place::{Placed, PolicyPlace};
 use crate::study::whole::Study;
-use crate::table::Value;
+use crate::table::TableValue;
 
 /// More languages than this are summarised by the least and the most.
 const MOST_NAMED: usize = 3;
 
 /// The share of the time of a step of `none` that a policy is predicted to save; nothing for `none`, and if stages
 /// have steps of different costs.
-pub(crate) fn predicted(study: &Study, group: &Group) -> Option<f64> {
+pub(crate) fn predicted(study: &Study, group: &CellGroup) -> Option<f64> {
     let is_one = group.policy != BASELINE && !group.is_staged();
     Some(1.0 - study.standing(group).filter(|_| is_one)?.step_cost)
 }
 
 /// The same as a table shows it.
-pub(crate) fn predicted_shown(study: &Study, group: &Group) -> Value {
+pub(crate) fn predicted_shown(study: &Study, group: &CellGroup) -> TableValue {
     match group.policy == BASELINE && !group.is_staged() && study.standing(group).is_some() {
         true => "baseline".into(),
         false => predicted(study, group).into(),
@@ -39,7 +39,7 @@ pub(crate) fn describe_saving(
     for lang in langs {
         let place = PolicyPlace { lang, policy, extras };
         let group = study.groups.iter().find(|group| group.place() == place);
-        if group.is_some_and(Group::learns_nothing) {
+        if group.is_some_and(CellGroup::learns_nothing) {
             return Some("it learns nothing, so that all of the training time is saved".into());
         }
         let cost = group.and_then(|group| study.step_cost(group));

@@ -6,7 +6,7 @@ use frostline_score::entity::{EntitySpan, Scheme, entities};
 use frostline_score::linear::ClassCount;
 use serde::Serialize;
 
-use crate::study::tagged::{PredictedTags, Text};
+use crate::study::tagged::{PredictedTags, SplitText};
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -20,7 +20,7 @@ pub(crate) enum ScoreKind {
 
 /// Entities of each sentence: twice the right ones over gold and predicted ones.
 pub(crate) fn entity_counts(
-    text: &Text,
+    text: &SplitText,
     tags: &[String],
     predictions: &PredictedTags,
 ) -> Vec<Vec<ClassCount>> {
@@ -37,7 +37,7 @@ pub(crate) fn entity_counts(
 }
 
 /// Tags of each sentence: twice the right words over those that have the tag and those that got it.
-pub(crate) fn tag_counts(text: &Text, predictions: &PredictedTags) -> Vec<Vec<ClassCount>> {
+pub(crate) fn tag_counts(text: &SplitText, predictions: &PredictedTags) -> Vec<Vec<ClassCount>> {
     let of_sentence = |range: std::ops::Range<usize>| {
         let mut counts: BTreeMap<u16, [usize; 2]> = BTreeMap::new();
         for at in range {

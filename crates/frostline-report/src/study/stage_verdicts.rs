@@ -3,7 +3,7 @@
 
 use crate::study::cells::{CellView, SPLITS, distinct};
 use crate::study::comparison::{Judging, PairsBySeed};
-use crate::study::groups::Group;
+use crate::study::groups::CellGroup;
 use crate::study::outcomes::{After, Outcomes};
 use crate::study::stages::{TaskStats, score_at};
 
@@ -12,7 +12,7 @@ type TaskPlace = (usize, usize, usize);
 
 /// Judges what every stage changed of every task. The intervals of all stages and tasks of a language on a split hold
 /// together. `margin` is in points.
-pub(crate) fn judge(groups: &mut [Group], cells: &[CellView], outcomes: &Outcomes, margin: f64) {
+pub(crate) fn judge(groups: &mut [CellGroup], cells: &[CellView], outcomes: &Outcomes, margin: f64) {
     for split in SPLITS {
         let langs = distinct(groups.iter().map(|group| group.lang.as_str()));
         let row = |place| (place, pairs_of_stage(groups, cells, split, place));
@@ -30,7 +30,7 @@ pub(crate) fn judge(groups: &mut [Group], cells: &[CellView], outcomes: &Outcome
 }
 
 /// The places with a change.
-fn places_with_change(groups: &[Group], lang: &str, split: &str) -> Vec<TaskPlace> {
+fn places_with_change(groups: &[CellGroup], lang: &str, split: &str) -> Vec<TaskPlace> {
     let mut places = Vec::new();
     for (at_group, group) in groups.iter().enumerate().filter(|(_, group)| group.lang == lang) {
         for (at_stage, stage) in group.stages.iter().enumerate() {
@@ -44,7 +44,7 @@ fn places_with_change(groups: &[Group], lang: &str, split: &str) -> Vec<TaskPlac
 
 /// Every cell of the group after the stage and before it.
 fn pairs_of_stage<'a>(
-    groups: &[Group],
+    groups: &[CellGroup],
     cells: &'a [CellView],
     split: &str,
     (group, stage, task): TaskPlace,

@@ -5,7 +5,7 @@ use frostline_record::{EpochRow, Outcome, Score, Settings, StageOutcome, Unit};
 use serde::Serialize;
 
 use crate::study::cells::{CellView, Done};
-use crate::study::comparison::Comparison;
+use crate::study::comparison::SplitComparison;
 use crate::study::hardware::Hardware;
 use frostline_score::{Judged, MeanInterval, MeanStd, ShareInterval};
 
@@ -33,13 +33,13 @@ pub(crate) struct TaskStats {
     pub metric: ScoredBy,
     /// Whether the stage learned from it.
     pub learned: bool,
-    pub dev: Option<Scored>,
-    pub test: Option<Scored>,
+    pub dev: Option<TaskScores>,
+    pub test: Option<TaskScores>,
 }
 
 impl TaskStats {
     /// Returns its scores on a split.
-    pub fn on(&self, split: &str) -> Option<&Scored> {
+    pub fn on(&self, split: &str) -> Option<&TaskScores> {
         if split == "dev" { self.dev.as_ref() } else { self.test.as_ref() }
     }
 
@@ -80,7 +80,7 @@ pub(crate) fn value(score: &Score) -> f64 {
 
 /// A task's scores on one split.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Scored {
+pub(crate) struct TaskScores {
     /// Words or sentences in the split.
     pub units: u64,
     pub score: MeanStd,
@@ -107,7 +107,7 @@ pub(crate) struct StageChange {
     pub identical: usize,
     /// The stage compared with the one before it, if the task is scored by its accuracy.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Comparison>,
+    pub verdict: Option<SplitComparison>,
 }
 
 impl StageChange {
@@ -127,7 +127,7 @@ impl StageChange {
 
     /// The verdict in words, if there is one.
     pub fn describe(&self) -> Option<String> {
-        self.judged().and(self.verdict.as_ref()).map(Comparison::words)
+        self.judged().and(self.verdict.as_ref()).map(SplitComparison::words)
     }
 }
 
@@ -212,13 +212,13 @@ pub(crate) fn score_at<'a>(result: &'a Outcome, at: usize, task: &str, split: &s
     result.stages.get(at)?.tasks.get(task)?.scores.get(split)
 }
 
-fn summarize_scores(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<Scored> {
+fn summarize_scores(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<TaskScores> {
     let scores: Vec<&Score> = done.iter().filter_map(|result| score_at(result, at, task, split)).collect();
     let units = scores.first()?.words;
     let accuracy = ScoredBy::of(scores[0]) == ScoredBy::Accuracy;
     let seeds: Vec<f64> = scores.iter().map(|score| value(score)).collect();
     let score = MeanStd::of(&seeds)?;
-    Some(Scored {
+    Some(TaskScores {
         units,
         score,
         interval: ShareInterval::of(score.mean, units).filter(|_| accuracy),

@@ -13,7 +13,7 @@ pub(crate) type ReadFile<'a> = Box<dyn FnMut(&Cell, &StoredFile) -> Option<Strin
 
 /// Predictions, and the way to further files.
 #[derive(Default)]
-pub(crate) struct Stored<'a> {
+pub(crate) struct StoredPredictions<'a> {
     read: Option<ReadFile<'a>>,
     /// Predictions of tasks that label sentences, as counts.
     pub sentences: SentencePredictions,
@@ -25,7 +25,7 @@ pub(crate) struct Stored<'a> {
     pub left_out: Vec<String>,
 }
 
-impl<'a> Stored<'a> {
+impl<'a> StoredPredictions<'a> {
     /// Reads the predictions of all cells, one file at a time; no text is kept.
     pub fn read(cells: &[CellView], mut read: ReadFile<'a>) -> Self {
         let mut stored = Self::default();

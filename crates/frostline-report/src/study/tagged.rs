@@ -10,21 +10,21 @@ use crate::study::prediction_file::PredictionFile;
 use crate::study::predictions::is_nothing;
 
 /// A tag's place in [`Tagged::tags`].
-pub(crate) type Tag = u16;
+pub(crate) type TagIndex = u16;
 
 /// The predictions of every cell that were read.
 #[derive(Default)]
 pub(crate) struct Tagged {
     pub tags: Vec<String>,
-    pub texts: Vec<Text>,
+    pub texts: Vec<SplitText>,
     /// The place of each tag.
-    places: HashMap<String, Tag>,
+    places: HashMap<String, TagIndex>,
     of: BTreeMap<(String, &'static str), PredictedTags>,
 }
 
 /// The words of a split, with what is the same in every cell that scored it.
 #[derive(PartialEq, Eq)]
-pub(crate) struct Text {
+pub(crate) struct SplitText {
     /// Whether the forms are from the treebank: published records have none.
     pub has_words: bool,
     pub sentences: Vec<SentenceSpan>,
@@ -42,7 +42,7 @@ pub(crate) struct SentenceSpan {
 #[derive(PartialEq, Eq)]
 pub(crate) struct LabelledWord {
     pub form: String,
-    pub gold: Tag,
+    pub gold: TagIndex,
     pub known: Familiarity,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct PredictedTags {
     /// Index in [`Tagged::texts`].
     pub text: usize,
     /// A tag per word, or nothing.
-    pub predicted: Vec<Option<Tag>>,
+    pub predicted: Vec<Option<TagIndex>>,
 }
 
 impl Tagged {
@@ -62,7 +62,7 @@ impl Tagged {
     pub fn add(&mut self, file: &PredictionFile<'_>, text: &str) -> Result<(), String> {
         let expected = file.score.map(|score| Expected::of(score, file.facts, file.split));
         let (text, predicted) = self.parse(text, &file.facts.tags, expected)?;
-        let text = self.share(Text { has_words: file.has_words(), ..text });
+        let text = self.share(SplitText { has_words: file.has_words(), ..text });
         self.of.insert((file.cell.id.clone(), file.split), PredictedTags { text, predicted });
         Ok(())
     }
@@ -72,7 +72,7 @@ impl Tagged {
         text: &str,
         train: &[String],
         expected: Expected,
-    ) -> Result<(Vec<String>, Text, PredictedTags), String> {
+    ) -> Result<(Vec<String>, SplitText, PredictedTags), String> {
         let mut read = Self::default();
         let (text, predicted) = read.parse(text, train, Some(expected))?;
         Ok((read.tags, text, PredictedTags { text: 0, predicted }))
@@ -84,7 +84,7 @@ impl Tagged {
     }
 
     /// The place of a text, new or not.
-    fn share(&mut self, text: Text) -> usize {
+    fn share(&mut self, text: SplitText) -> usize {
         self.texts.iter().position(|known| *known == text).unwrap_or_else(|| {
             self.texts.push(text);
             self.texts.len() - 1
@@ -98,10 +98,10 @@ impl Tagged {
         text: &str,
         train: &[String],
         expected: Option<Expected>,
-    ) -> Result<(Text, Vec<Option<Tag>>), String> {
+    ) -> Result<(SplitText, Vec<Option<TagIndex>>), String> {
         let mut tag = |name: &str| {
             self.places.get(name).copied().unwrap_or_else(|| {
-                let place = Tag::try_from(self.tags.len()).unwrap_or(Tag::MAX);
+                let place = TagIndex::try_from(self.tags.len()).unwrap_or(TagIndex::MAX);
                 self.tags.push(name.into());
                 self.places.insert(name.into(), place);
                 place
@@ -137,7 +137,7 @@ impl Tagged {
             let right = words.iter().zip(&predicted).filter(|(word, tag)| **tag == Some(word.gold)).count();
             expected.check(words.len(), right, sentences.len())?;
         }
-        Ok((Text { has_words: true, sentences, words }, predicted))
+        Ok((SplitText { has_words: true, sentences, words }, predicted))
     }
 }
 
@@ -175,7 +175,7 @@ impl Expected {
     }
 }
 
-impl Text {
+impl SplitText {
     /// Every sentence with its words' places.
     pub fn ranges(&self) -> impl Iterator<Item = (&SentenceSpan, std::ops::Range<usize>)> {
         let ends = self.sentences.iter().skip(1).map(|next| next.start).chain([self.words.len()]);
@@ -183,14 +183,14 @@ impl Text {
     }
 
     /// The tags of its words and predictions, sorted by name, and their numbers.
-    pub fn tag_set<'a>(&self, predictions: &PredictedTags, tags: &'a [String]) -> Vec<(&'a str, Tag)> {
+    pub fn tag_set<'a>(&self, predictions: &PredictedTags, tags: &'a [String]) -> Vec<(&'a str, TagIndex)> {
         let gold = self.words.iter().map(|word| word.gold);
         let mut there = vec![false; tags.len()];
         for tag in gold.chain(predictions.predicted.iter().copied().flatten()) {
             there[usize::from(tag)] = true;
         }
         let all = tags.iter().zip(0..).zip(there).filter(|(_, there)| *there);
-        let mut named: Vec<(&str, Tag)> = all.map(|((name, tag), _)| (name.as_str(), tag)).collect();
+        let mut named: Vec<(&str, TagIndex)> = all.map(|((name, tag), _)| (name.as_str(), tag)).collect();
         named.sort_unstable();
         named
     }
@@ -210,7 +210,7 @@ mod tests {
 
     const HEAD: &str = "sent_id\tid\tform\tgold\tpredicted\ttrain\n";
 
-    fn parse(lines: &str, expected: Option<Expected>) -> Result<(Text, Vec<Option<Tag>>), String> {
+    fn parse(lines: &str, expected: Option<Expected>) -> Result<(SplitText, Vec<Option<TagIndex>>), String> {
         Tagged::default().parse(&format!("{HEAD}{lines}"), &[], expected)
     }
 

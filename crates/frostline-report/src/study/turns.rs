@@ -6,9 +6,9 @@ use frostline_score::{Estimate, MeanInterval, median};
 use serde::Serialize;
 
 use crate::study::cells::{BASELINE, CellView};
-use crate::study::groups::Group;
+use crate::study::groups::CellGroup;
 use crate::study::hardware::Hardware;
-use crate::table::Value;
+use crate::table::TableValue;
 
 /// An interval of a saving that is wider than this and holds zero is no result.
 const MOST_WIDTH: f64 = 0.04;
@@ -90,12 +90,12 @@ impl StepCost {
     }
 
     /// The same as a table shows it.
-    pub fn saving_shown(&self) -> Value {
+    pub fn saving_shown(&self) -> TableValue {
         match (self.ratio, self.measured_saving()) {
-            (None, _) => Value::Missing,
+            (None, _) => TableValue::Missing,
             (Some(_), None) => "not measurable here".into(),
             (Some(_), Some(Estimate { value, low, high })) => {
-                Value::Mean(MeanInterval { n: self.rounds, mean: value, interval: Some([low, high]) })
+                TableValue::Mean(MeanInterval { n: self.rounds, mean: value, interval: Some([low, high]) })
             }
         }
     }
@@ -198,11 +198,11 @@ fn ratio(own: &[f64], other: &[f64]) -> Estimate {
 
 /// The time that a group saves as a table shows it. It comes from steps in turns alone: training times of cells hold
 /// whatever else the machine did, so their ratios are no savings.
-pub(crate) fn saving(group: &Group, cost: Option<&StepCost>) -> Value {
+pub(crate) fn saving(group: &CellGroup, cost: Option<&StepCost>) -> TableValue {
     match cost {
         // The cells of such a policy take no step, whatever a forward pass costs.
         _ if group.learns_nothing() => "100, nothing learned".into(),
-        None => Value::Missing,
+        None => TableValue::Missing,
         Some(_) if group.policy == BASELINE => "baseline".into(),
         Some(cost) => cost.saving_shown(),
     }

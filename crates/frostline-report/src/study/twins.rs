@@ -7,7 +7,7 @@ use frostline_record::{Cell, GridPlace, Reading, Record, Sweep, Twin, find_twins
 
 use crate::number::listed;
 use crate::study::cells::{CellView, distinct, shown};
-use crate::study::groups::Group;
+use crate::study::groups::CellGroup;
 
 /// Returns the sweep without cells that repeat others. A sweep that was run as a whole has none; one of an older version, or
 /// with cells of several plans, may have them.
@@ -193,11 +193,11 @@ pub(crate) fn other_langs<'a>(sweep: &'a Sweep, lang: &str) -> Vec<&'a str> {
 }
 
 /// Notes the other names of each group's policy.
-pub(crate) fn name_policies(groups: &mut [Group], sweep: &Sweep) {
+pub(crate) fn name_policies(groups: &mut [CellGroup], sweep: &Sweep) {
     for Twin { place, same_as } in sweep.twins.iter().filter(|twin| is_of_policies(twin)) {
         let extras: Vec<String> =
             sweep.plan.extra_axes().iter().map(|axis| value_at(same_as, axis)).collect();
-        let is_here = |group: &&mut Group| {
+        let is_here = |group: &&mut CellGroup| {
             *group.lang == *same_as.lang && group.policy == same_as.policy.as_str() && group.extras == extras
         };
         if let Some(group) = groups.iter_mut().find(is_here) {

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::number::fixed;
 use crate::study::cells::{BASELINE, CellView, SPLITS, distinct};
-use crate::study::comparison::{Comparison, Judging, PairsBySeed, SEED};
-use crate::study::groups::Group;
+use crate::study::comparison::{Judging, PairsBySeed, SEED, SplitComparison};
+use crate::study::groups::CellGroup;
 use crate::study::outcomes::{After, Outcomes, Twins};
 use crate::study::place::{Placed, PolicyPlace, placed};
 use crate::study::scores::ScoreKind;
@@ -30,7 +30,7 @@ pub(crate) struct PolicyVerdict {
     #[serde(skip)]
     pub split: &'static str,
     #[serde(flatten)]
-    pub compared: Comparison,
+    pub compared: SplitComparison,
     /// Almost stochastic order over seeds: the policy above `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stochastic_order: Option<StochasticOrder>,
@@ -60,7 +60,7 @@ impl Verdicts {
     /// Judges every group. The intervals of all rows of a language on a split hold together. `margin` is in points.
     pub fn of(
         cells: &[CellView],
-        groups: &[Group],
+        groups: &[CellGroup],
         outcomes: &Outcomes,
         margin: f64,
         levels: Option<&SeedLevels>,
@@ -89,7 +89,7 @@ impl Verdicts {
     }
 
     /// The verdict on a group's macro F1.
-    pub fn macro_f1(&self, group: &Group, split: &str) -> Option<&PolicyVerdict> {
+    pub fn macro_f1(&self, group: &CellGroup, split: &str) -> Option<&PolicyVerdict> {
         self.macro_f1.iter().find(|row| row.split == split && row.place() == group.place())
     }
 
@@ -107,7 +107,7 @@ impl Verdicts {
 /// The verdicts on a split, language by language in the order of groups, and how much seeds scatter in all of them.
 fn judge_policies(
     cells: &[CellView],
-    groups: &[Group],
+    groups: &[CellGroup],
     judging: &Judging<'_>,
 ) -> (Vec<PolicyVerdict>, SeedScatter) {
     let split = judging.split;
@@ -126,10 +126,10 @@ fn judge_policies(
 }
 
 fn policy_verdict(
-    group: &Group,
+    group: &CellGroup,
     mut twins: Vec<(&CellView, &CellView)>,
     split: &'static str,
-    compared: Comparison,
+    compared: SplitComparison,
 ) -> PolicyVerdict {
     twins.retain(|(view, _)| compared.seeds.contains(&view.cell.settings.seed));
     PolicyVerdict {
@@ -143,7 +143,7 @@ fn policy_verdict(
 }
 
 /// The rows of both splits, language by language.
-fn by_language(groups: &[Group], rows: [Vec<PolicyVerdict>; 2]) -> Vec<PolicyVerdict> {
+fn by_language(groups: &[CellGroup], rows: [Vec<PolicyVerdict>; 2]) -> Vec<PolicyVerdict> {
     let mut rows = rows.concat();
     rows.sort_by_key(|row| groups.iter().position(|group| group.lang == row.lang));
     rows
@@ -157,7 +157,7 @@ pub(crate) fn ends_of_cells<'a>(a: &'a CellView, b: &'a CellView) -> Option<(u64
 /// The cells of a group that were scored on a split, each with the cell of its seed in which everything learns.
 fn twins_of_group<'a>(
     cells: &'a [CellView],
-    group: &Group,
+    group: &CellGroup,
     split: &str,
 ) -> Vec<(&'a CellView, &'a CellView)> {
     let scored = |view: &&CellView| view.done().is_some_and(|done| done.score(split).is_some());

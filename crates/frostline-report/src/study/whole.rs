@@ -8,15 +8,15 @@ use crate::study::baselines::{self, BaselineStats};
 use crate::study::cells::{self, BASELINE, CellView, distinct};
 use crate::study::comparison::Judging;
 use crate::study::epochs::is_steady;
-use crate::study::groups::{self, Group};
+use crate::study::groups::{self, CellGroup};
 use crate::study::hardware::{self, Hardware};
 use crate::study::outcomes::Outcomes;
 use crate::study::pair_verdicts::{self, PairVerdict};
 use crate::study::place::Placed;
-use crate::study::sanity::{self, Examined, Finding, FindingKind, FindingLine, Places};
+use crate::study::sanity::{self, Examined, Finding, FindingKind, FindingLine, PlaceNames};
 use crate::study::stage_verdicts;
 use crate::study::stages::ScoredBy;
-use crate::study::stored::Stored;
+use crate::study::stored::StoredPredictions;
 use crate::study::turns::{StepCost, StepCosts};
 use crate::study::twins;
 use crate::study::verdicts::Verdicts;
@@ -28,7 +28,7 @@ pub(crate) struct Study {
     /// In the plan's order.
     pub cells: Vec<CellView>,
     /// By language, then in the plan's order.
-    pub groups: Vec<Group>,
+    pub groups: Vec<CellGroup>,
     /// What makes the rest worthless, or limits it; it comes before any comparison.
     pub sanity: Vec<Finding>,
     /// What each cell has right, sentence by sentence, as far as predictions were read.
@@ -75,7 +75,7 @@ impl Study {
     }
 
     /// The same with what predictions add: verdicts and what follows from them.
-    pub fn with(self, stored: &Stored<'_>) -> Self {
+    pub fn with(self, stored: &StoredPredictions<'_>) -> Self {
         let outcomes = Outcomes::of(&self.cells, stored);
         self.judged(outcomes)
     }
@@ -87,7 +87,7 @@ impl Study {
     }
 
     /// What a step of a group costs.
-    pub fn step_cost(&self, group: &Group) -> Option<&StepCost> {
+    pub fn step_cost(&self, group: &CellGroup) -> Option<&StepCost> {
         self.step_costs.find(self.members(group).next()?)
     }
 
@@ -115,12 +115,12 @@ impl Study {
     /// What the findings mean for the rest, and a line for each; nothing without a finding.
     pub fn sanity_lines(&self) -> Option<(String, Vec<FindingLine>)> {
         let (langs, axes) = (self.langs(), self.axes());
-        let places = Places { langs: &langs, axes: &axes };
+        let places = PlaceNames { langs: &langs, axes: &axes };
         Some((sanity::summary(&self.sanity, &places)?, sanity::lines(&self.sanity, &places)))
     }
 
     /// What a group costs, compared with others.
-    pub fn standing(&self, group: &Group) -> Option<Standing> {
+    pub fn standing(&self, group: &CellGroup) -> Option<Standing> {
         self.standings[self.groups.iter().position(|other| other.place() == group.place())?]
     }
 
@@ -162,7 +162,7 @@ impl Study {
     }
 
     /// The groups of a language.
-    pub fn groups_of<'a, 'b>(&'a self, lang: &'b str) -> impl Iterator<Item = &'a Group> + use<'a, 'b> {
+    pub fn groups_of<'a, 'b>(&'a self, lang: &'b str) -> impl Iterator<Item = &'a CellGroup> + use<'a, 'b> {
         self.groups.iter().filter(move |group| group.lang == lang)
     }
 
@@ -182,29 +182,29 @@ impl Study {
     }
 
     /// The names and dev scores of the baselines of a figure's panel, given one of its groups.
-    pub fn references(&self, group: &Group) -> Vec<(String, f64)> {
+    pub fn references(&self, group: &CellGroup) -> Vec<(String, f64)> {
         let all = self.baselines(&group.lang).into_iter().filter(|one| one.is_at(&group.extras));
         all.filter_map(|one| Some((one.title().to_string(), one.dev.as_ref()?.score.mean))).collect()
     }
 
     /// The cells of a group.
-    pub fn members<'a>(&'a self, group: &'a Group) -> impl Iterator<Item = &'a CellView> {
+    pub fn members<'a>(&'a self, group: &'a CellGroup) -> impl Iterator<Item = &'a CellView> {
         self.cells.iter().filter(move |view| group.holds(view))
     }
 
     /// The group of the same language and further axes that freezes nothing.
-    pub fn none_of(&self, group: &Group) -> Option<&Group> {
+    pub fn none_of(&self, group: &CellGroup) -> Option<&CellGroup> {
         self.groups_of(&group.lang).find(|other| other.policy == BASELINE && other.extras == group.extras)
     }
 
     /// Whether the same learns in every step of a group's cells.
-    pub fn has_steady_steps(&self, group: &Group) -> bool {
+    pub fn has_steady_steps(&self, group: &CellGroup) -> bool {
         self.members(group).filter_map(CellView::done).all(is_steady)
     }
 
     /// Whether cells have several stages.
     pub fn is_staged(&self) -> bool {
-        self.groups.iter().any(Group::is_staged)
+        self.groups.iter().any(CellGroup::is_staged)
     }
 
     /// Whether any seed is one of several.

@@ -4,8 +4,8 @@ use frostline_record::{TaskSettings, Unit};
 
 use crate::number;
 use crate::page::Page;
-use crate::study::cells::{CellView, State, distinct};
-use crate::study::groups::Group;
+use crate::study::cells::{CellResult, CellView, distinct};
+use crate::study::groups::CellGroup;
 use crate::study::whole::Study;
 
 /// A notice in every output of a synthetic plan.
@@ -25,19 +25,19 @@ pub(crate) fn banner(study: &Study, page: &mut Page) {
 
 /// What the headline counts, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Units {
+pub(crate) struct CountedUnits {
     pub one: &'static str,
     pub many: &'static str,
 }
 
-pub(crate) const SENTENCES: Units = Units { one: "sentence", many: "sentences" };
+pub(crate) const SENTENCES: CountedUnits = CountedUnits { one: "sentence", many: "sentences" };
 
 /// What the headline of the cells counts; a neutral word if they differ in it.
-pub(crate) fn units(study: &Study) -> Units {
+pub(crate) fn units(study: &Study) -> CountedUnits {
     match distinct(study.cells.iter().map(headline_unit)).as_slice() {
         [Unit::Sentences] => SENTENCES,
-        [] | [Unit::Words] => Units { one: "word", many: "words" },
-        _ => Units { one: "unit", many: "units" },
+        [] | [Unit::Words] => CountedUnits { one: "word", many: "words" },
+        _ => CountedUnits { one: "unit", many: "units" },
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn progress(study: &Study) -> String {
 }
 
 /// The seeds of a group as a table shows them: `3`, or `2 of 3` if some are not done.
-pub(crate) fn seeds(group: &Group) -> String {
+pub(crate) fn seeds(group: &CellGroup) -> String {
     if group.seeds_done == group.seeds_planned {
         group.seeds_done.to_string()
     } else {
@@ -101,9 +101,9 @@ pub(crate) fn undone(study: &Study) -> Vec<(String, &'static str, String)> {
     let mut rows = Vec::new();
     for view in &study.cells {
         let why = match &view.state {
-            State::Done(_) => continue,
-            State::Failed { error, .. } => error.clone(),
-            State::Missing => "no record yet; the same sweep command runs it".into(),
+            CellResult::Done(_) => continue,
+            CellResult::Failed { error, .. } => error.clone(),
+            CellResult::Missing => "no record yet; the same sweep command runs it".into(),
         };
         let mut title = view.cell.title();
         let extras = extras_name(study, &view.extras);

@@ -3,22 +3,22 @@
 use frostline_record::{Score, Select, Settings};
 
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Theme, Tone};
-use crate::facts::{self, View};
-use crate::fields::Fields;
+use crate::facts::{self, FactTable};
+use crate::fields::JsonFields;
 use crate::number::count;
 use crate::page::Page;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::words::{SENTENCES, units};
-use crate::study::{CellView, Group, SplitStats, Study, panels};
-use crate::topic::{Place, Topic};
+use crate::study::{CellGroup, CellView, SplitStats, Study, panels};
+use crate::topic::{ReportPlace, Topic};
 
 /// Accuracy.
-pub(crate) struct Accuracies;
+pub(crate) struct AccuracyTopic;
 
-impl Topic for Accuracies {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+impl Topic for AccuracyTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
         match place {
-            Place::Reading => page.items({
+            ReportPlace::Reading => page.items({
                 let points: &[&str] = match units(study) {
                     SENTENCES => {
                         &["**Dev accuracy** counts every sentence of the dev split. A sentence whose label never \
@@ -33,10 +33,10 @@ impl Topic for Accuracies {
                 };
                 points.iter().map(ToString::to_string).collect::<Vec<String>>()
             }),
-            Place::Language(lang) => {
+            ReportPlace::Language(lang) => {
                 describe_margins(study, lang, page);
             }
-            Place::Caveats => page.items({
+            ReportPlace::Caveats => page.items({
                 picked_on_dev(study).into_iter().chain(lost_words(study)).collect::<Vec<String>>()
             }),
             _ => {}
@@ -51,8 +51,8 @@ impl Topic for Accuracies {
         figures
     }
 
-    fn group_facts(&self, _: &Study, group: &Group) -> Fields {
-        let fields = Fields::default().with("dev", &group.dev).with("test", &group.test);
+    fn group_facts(&self, _: &Study, group: &CellGroup) -> JsonFields {
+        let fields = JsonFields::default().with("dev", &group.dev).with("test", &group.test);
         fields.with("dev_accuracy_gain", &group.dev_gain)
     }
 }
@@ -66,7 +66,7 @@ fn describe_margins(study: &Study, lang: &str, page: &mut Page) {
     let units = units(study);
     let judged = study.verdicts.of_lang(lang, "dev").any(|row| row.judged().is_some());
     page.section(3, "How sure are these accuracies?");
-    page.table(facts::table(study, View::Sampling, Some(lang)));
+    page.table(facts::table(study, FactTable::Sampling, Some(lang)));
     let dependent = match units {
         SENTENCES => "",
         _ => "; words of one sentence are not, so the true error is somewhat larger",
@@ -153,7 +153,7 @@ fn accuracy_bars(
     study: &Study,
     lengths: Lengths,
     interval: &'static str,
-    of: fn(&Group) -> Vec<Option<Bar>>,
+    of: fn(&CellGroup) -> Vec<Option<Bar>>,
 ) -> Chart {
     let is_single = lengths == Lengths::Shares;
     let panels = panels(study).into_iter().map(|panel| {

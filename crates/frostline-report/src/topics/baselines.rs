@@ -2,35 +2,35 @@
 
 use frostline_record::{Baseline, Score};
 
-use crate::fields::Fields;
+use crate::fields::JsonFields;
 use crate::keys;
 use crate::number::{count, fixed, listed};
 use crate::page::Page;
 use crate::study::baselines::{ANY, BaselineStats, first_of_seeds};
 use crate::study::words::{SENTENCES, extras_name, units};
-use crate::study::{CellView, Group, Study, distinct};
-use crate::table::{Columns, Quantity};
-use crate::topic::{Place, Topic, TopicTable};
+use crate::study::{CellGroup, CellView, Study, distinct};
+use crate::table::{Quantity, TableColumns};
+use crate::topic::{ReportPlace, Topic, TopicTable};
 
 /// The backends that compute on a GPU.
 const GPU_BACKENDS: [&str; 2] = ["cuda", "wgpu"];
 
 /// Baselines of all languages.
-pub(crate) struct Baselines {
+pub(crate) struct BaselinesTopic {
     all: Vec<BaselineStats>,
 }
 
-impl Baselines {
+impl BaselinesTopic {
     /// Collects the baselines of a study.
     pub fn of(study: &Study) -> Self {
         Self { all: study.all_baselines() }
     }
 }
 
-impl Topic for Baselines {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+impl Topic for BaselinesTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
         match place {
-            Place::Remarks => page.items({
+            ReportPlace::Remarks => page.items({
                 let below = study.langs().into_iter().flat_map(|lang| policies_below(study, lang));
                 let unsettled = self.all.iter().filter(|one| one.converged == Some(false)).map(|one| {
                     format!(
@@ -42,7 +42,7 @@ impl Topic for Baselines {
                 });
                 below.chain(unsettled).chain(on_gpu(study, &self.all)).collect::<Vec<String>>()
             }),
-            Place::Reading => page.items({
+            ReportPlace::Reading => page.items({
                 if self.all.is_empty() {
                     return;
                 }
@@ -79,8 +79,8 @@ impl Topic for Baselines {
         )]
     }
 
-    fn facts(&self, _: &Study) -> Fields {
-        Fields::default().with_some("baselines", &self.all)
+    fn facts(&self, _: &Study) -> JsonFields {
+        JsonFields::default().with_some("baselines", &self.all)
     }
 }
 
@@ -127,9 +127,9 @@ fn file_rows(view: &CellView) -> Vec<BaselineSplit<'_>> {
     rows
 }
 
-fn file_columns(study: &Study) -> Columns<'_, BaselineSplit<'_>> {
+fn file_columns(study: &Study) -> TableColumns<'_, BaselineSplit<'_>> {
     let synthetic = study.synthetic();
-    Columns::default()
+    TableColumns::default()
         .column("synthetic", Quantity::Text, move |_| synthetic)
         .column("lang", Quantity::Text, |row: &BaselineSplit<'_>| row.view.cell.settings.lang.to_string())
         .column("seed", Quantity::Count, |row| row.view.cell.settings.seed)
@@ -156,12 +156,12 @@ fn file_columns(study: &Study) -> Columns<'_, BaselineSplit<'_>> {
 
 /// Lists the policies below each baseline on dev; places with the same answer share a sentence.
 fn policies_below(study: &Study, lang: &str) -> Vec<String> {
-    type Who = (&'static str, Vec<String>);
-    let mut found: Vec<(Who, Vec<(String, f64)>)> = Vec::new();
+    type BaselineKey = (&'static str, Vec<String>);
+    let mut found: Vec<(BaselineKey, Vec<(String, f64)>)> = Vec::new();
     for one in study.baselines(lang) {
         let Some(dev) = &one.dev else { continue };
         let is_below =
-            |group: &&Group| group.dev.as_ref().is_some_and(|own| own.accuracy.mean < dev.accuracy.mean);
+            |group: &&CellGroup| group.dev.as_ref().is_some_and(|own| own.accuracy.mean < dev.accuracy.mean);
         let here = || study.groups_of(lang).filter(|group| one.is_at(&group.extras));
         let named = |policy: &str| {
             let of_policy = || here().filter(|group| group.policy == policy);

@@ -7,12 +7,12 @@ use crate::chart::{Chart, Figure, Heat, HeatColour, HeatField, HeatPanel, Theme}
 use crate::keys;
 use crate::number::fixed;
 use crate::page::Page;
-use crate::study::{CellView, Group, Study, distinct, panels};
+use crate::study::{CellGroup, CellView, Study, distinct, panels};
 use crate::table::Quantity;
-use crate::topic::{Place, Topic, TopicTable};
+use crate::topic::{ReportPlace, Topic, TopicTable};
 
 /// Changes of the encoder.
-pub(crate) struct Changes;
+pub(crate) struct ChangesTopic;
 
 /// A figure of a part.
 type PartFigure = fn(&PartChange) -> MeanStd;
@@ -28,9 +28,9 @@ struct PartChange {
     cka: MeanStd,
 }
 
-impl Topic for Changes {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        if let Place::Language(lang) = place {
+impl Topic for ChangesTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
+        if let ReportPlace::Language(lang) = place {
             describe_settling(study, lang, page);
             describe_changes(study, lang, page);
         }
@@ -60,7 +60,7 @@ fn has_changes(study: &Study) -> bool {
 }
 
 /// A group's parts from the input up; empty if its records have none.
-fn changes_of_group(study: &Study, group: &Group) -> Vec<PartChange> {
+fn changes_of_group(study: &Study, group: &CellGroup) -> Vec<PartChange> {
     let results: Vec<&Outcome> =
         study.members(group).filter_map(CellView::done).map(|done| &done.result).collect();
     let all = || results.iter().flat_map(|result| &result.changes);
@@ -79,7 +79,7 @@ fn changes_of_group(study: &Study, group: &Group) -> Vec<PartChange> {
 
 /// Relative change and CKA of every part of the encoder, a table each.
 fn describe_changes(study: &Study, lang: &str, page: &mut Page) {
-    let rows: Vec<(&Group, Vec<PartChange>)> = study
+    let rows: Vec<(&CellGroup, Vec<PartChange>)> = study
         .groups_of(lang)
         .map(|group| (group, changes_of_group(study, group)))
         .filter(|(_, parts)| !parts.is_empty())
@@ -107,7 +107,7 @@ fn describe_changes(study: &Study, lang: &str, page: &mut Page) {
         ),
     ];
     for (about, unit, get) in kinds {
-        type PartsRow<'a> = &'a (&'a Group, Vec<PartChange>);
+        type PartsRow<'a> = &'a (&'a CellGroup, Vec<PartChange>);
         let columns = keys::of_rows(study).each(
             names.clone(),
             |part| (*part).into(),
@@ -121,7 +121,7 @@ fn describe_changes(study: &Study, lang: &str, page: &mut Page) {
 
 /// What froze on the way, and when.
 fn describe_settling(study: &Study, lang: &str, page: &mut Page) {
-    let told: Vec<(&Group, Vec<String>)> = study
+    let told: Vec<(&CellGroup, Vec<String>)> = study
         .groups_of(lang)
         .map(|group| (group, settled_parts(study, group)))
         .filter(|(_, parts)| !parts.is_empty())
@@ -139,7 +139,7 @@ fn describe_settling(study: &Study, lang: &str, page: &mut Page) {
     );
 }
 
-fn settled_parts(study: &Study, group: &Group) -> Vec<String> {
+fn settled_parts(study: &Study, group: &CellGroup) -> Vec<String> {
     let cells = || study.members(group).filter_map(CellView::done);
     let stages = || cells().flat_map(|done| done.result.stages.iter());
     let all = || stages().flat_map(|stage| stage.settled.iter().map(move |settled| (stage, settled)));

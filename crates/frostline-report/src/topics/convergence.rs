@@ -3,32 +3,35 @@
 use frostline_record::PublishedRun;
 use frostline_score::MeanStd;
 
-use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
-use crate::fields::Fields;
+use crate::chart::{
+    Chart, ChartLine, ChartNote, Figure, LineChart, LineKey, LinePanel, Spread, Theme, Tone, XAxis, YAxis,
+};
+use crate::fields::JsonFields;
 use crate::keys;
 use crate::page::Page;
 use crate::study::epochs::EpochStats;
 use crate::study::words::units;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
-use crate::study::{Group, Panel, Study, distinct, named, panels, unnamed_note};
+use crate::study::{CellGroup, Panel, Study, distinct, named, panels, unnamed_note};
 use crate::table::Quantity;
-use crate::topic::{Place, Topic};
+use crate::topic::{ReportPlace, Topic};
 
 /// Convergence.
-pub(crate) struct Convergence;
+pub(crate) struct ConvergenceTopic;
 
-impl Topic for Convergence {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        if let Place::Language(lang) = place {
+impl Topic for ConvergenceTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
+        if let ReportPlace::Language(lang) = place {
             describe_epochs(study, lang, page);
             describe_trainable(study, lang, page);
         }
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        let points =
-            |group: &Group| group.epochs.iter().map(|row| (f64::from(row.epoch), row.dev_accuracy)).collect();
-        let lines = Lines {
+        let points = |group: &CellGroup| {
+            group.epochs.iter().map(|row| (f64::from(row.epoch), row.dev_accuracy)).collect()
+        };
+        let lines = LineChart {
             panels: Vec::new(),
             x_title: "epoch",
             x: XAxis::From(1),
@@ -38,7 +41,7 @@ impl Topic for Convergence {
             key: LineKey::Marks,
         };
         let shade = "Line: mean over seeds. Shade: one standard deviation.".into();
-        let notes = [Note::YAxis].into_iter().chain(study.has_several_seeds().then_some(shade));
+        let notes = [ChartNote::YAxis].into_iter().chain(study.has_several_seeds().then_some(shade));
         vec![Figure {
             path: "figures/convergence.svg",
             title: dev_accuracy!(" after each epoch"),
@@ -47,13 +50,13 @@ impl Topic for Convergence {
         }]
     }
 
-    fn group_facts(&self, _: &Study, group: &Group) -> Fields {
-        Fields::default().with("epochs", &group.epochs)
+    fn group_facts(&self, _: &Study, group: &CellGroup) -> JsonFields {
+        JsonFields::default().with("epochs", &group.epochs)
     }
 }
 
 /// A group's row of an epoch.
-fn row_of(group: &Group, epoch: u32) -> Option<&EpochStats> {
+fn row_of(group: &CellGroup, epoch: u32) -> Option<&EpochStats> {
     group.epochs.iter().find(|row| row.epoch == epoch)
 }
 
@@ -151,7 +154,7 @@ fn epoch_heads(study: &Study, lang: &str, last: u32) -> Vec<(u32, String)> {
 /// Lists each group's stages by epoch, if groups differ in them.
 fn list_stages(study: &Study, lang: &str, page: &mut Page) {
     const ONLY: &str = "the only stage";
-    let of = |group: &Group| -> Vec<(u32, Option<String>)> {
+    let of = |group: &CellGroup| -> Vec<(u32, Option<String>)> {
         group.epochs.iter().map(|row| (row.epoch, row.stage.clone())).collect()
     };
     let all: Vec<_> = study.groups_of(lang).filter(|group| !group.epochs.is_empty()).collect();
@@ -176,8 +179,8 @@ fn list_stages(study: &Study, lang: &str, page: &mut Page) {
 
 /// What learns after each epoch, if that changes within a cell.
 fn describe_trainable(study: &Study, lang: &str, page: &mut Page) {
-    let changes = |group: &&Group| group.epochs.iter().any(|row| row.trainable_parameters.is_some());
-    let thawing: Vec<&Group> = study.groups_of(lang).filter(changes).collect();
+    let changes = |group: &&CellGroup| group.epochs.iter().any(|row| row.trainable_parameters.is_some());
+    let thawing: Vec<&CellGroup> = study.groups_of(lang).filter(changes).collect();
     let Some(last) = thawing.iter().flat_map(|group| group.epochs.iter().map(|row| row.epoch)).max() else {
         return;
     };
@@ -198,9 +201,9 @@ fn describe_trainable(study: &Study, lang: &str, page: &mut Page) {
 /// A figure of a curve per policy, without its name and title. `lines` has no panels yet.
 pub(crate) fn curves_figure(
     study: &Study,
-    lines: Lines,
-    notes: impl IntoIterator<Item = Note>,
-    points: &dyn Fn(&Group) -> Vec<(f64, MeanStd)>,
+    lines: LineChart,
+    notes: impl IntoIterator<Item = ChartNote>,
+    points: &dyn Fn(&CellGroup) -> Vec<(f64, MeanStd)>,
 ) -> Figure {
     let panels = panels(study);
     let lines_of = |panel: &Panel<'_>| policy_lines(study, panel, points);
@@ -209,8 +212,8 @@ pub(crate) fn curves_figure(
         title: "",
         theme: Theme::Learning,
         about: String::new(),
-        chart: Chart::Lines(Lines { panels: panels.iter().map(lines_of).collect(), ..lines }),
-        notes: notes.into_iter().chain(unnamed_note(&panels).map(Note::Text)).collect(),
+        chart: Chart::Lines(LineChart { panels: panels.iter().map(lines_of).collect(), ..lines }),
+        notes: notes.into_iter().chain(unnamed_note(&panels).map(ChartNote::Text)).collect(),
         across: study.langs().len(),
     }
 }
@@ -219,7 +222,7 @@ pub(crate) fn curves_figure(
 fn policy_lines(
     study: &Study,
     panel: &Panel<'_>,
-    points: &dyn Fn(&Group) -> Vec<(f64, MeanStd)>,
+    points: &dyn Fn(&CellGroup) -> Vec<(f64, MeanStd)>,
 ) -> LinePanel {
     let lines = panel.groups.iter().filter_map(|group| {
         let mut points = points(group);
@@ -230,7 +233,7 @@ fn policy_lines(
     let lines: Vec<_> = lines.collect();
     let ends: Vec<(&str, f64)> = lines.iter().map(|(policy, _, end)| (*policy, *end)).collect();
     let named = named(&ends);
-    let lines = lines.into_iter().zip(named).map(|((policy, points, _), named)| Line {
+    let lines = lines.into_iter().zip(named).map(|((policy, points, _), named)| ChartLine {
         name: named.then(|| policy.to_string()),
         tone: Tone::of(study.place_of(policy), named),
         points,

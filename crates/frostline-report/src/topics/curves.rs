@@ -7,32 +7,34 @@ use frostline_record::{MOST_FREQUENT, PROBE};
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
-use crate::fields::Fields;
+use crate::chart::{
+    Chart, ChartLine, ChartNote, Figure, LineChart, LineKey, LinePanel, Spread, Theme, Tone, XAxis, YAxis,
+};
+use crate::fields::JsonFields;
 use crate::number::count;
 use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
 use crate::study::words::units;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{CellView, Study, distinct};
-use crate::table::{Columns, Quantity};
-use crate::topic::{Place, Topic};
+use crate::table::{Quantity, TableColumns};
+use crate::topic::{ReportPlace, Topic};
 
 /// The curves of every language.
-pub(crate) struct LearningCurves {
+pub(crate) struct LearningCurvesTopic {
     all: Vec<Curves>,
 }
 
-impl LearningCurves {
+impl LearningCurvesTopic {
     /// Computes the curves of a study; none if no axis chooses how many sentences are learned from.
     pub fn of(study: &Study) -> Self {
         Self { all: collect_curves(study) }
     }
 }
 
-impl Topic for LearningCurves {
-    fn prose(&self, _: &Study, place: Place<'_>, page: &mut Page) {
-        if let Place::Language(lang) = place {
+impl Topic for LearningCurvesTopic {
+    fn prose(&self, _: &Study, place: ReportPlace<'_>, page: &mut Page) {
+        if let ReportPlace::Language(lang) = place {
             let all: Vec<&Curves> = self.all.iter().filter(|curves| curves.lang == lang).collect();
             if all.is_empty() {
                 return;
@@ -44,8 +46,8 @@ impl Topic for LearningCurves {
                 }
                 let rows = curves.policies.iter().map(|curve| (curve.name.clone(), curve));
                 let below = curves.baselines.iter().map(|curve| (format!("*{}*", curve.name), curve));
-                let columns = Columns::default()
-                    .column("Frozen", Quantity::Text, |row: &(String, &Curve)| row.0.clone())
+                let columns = TableColumns::default()
+                    .column("Frozen", Quantity::Text, |row: &(String, &LearningCurve)| row.0.clone())
                     .each(
                         curves.sizes(),
                         |&size| count(size),
@@ -68,15 +70,15 @@ impl Topic for LearningCurves {
         if self.all.is_empty() { Vec::new() } else { vec![self.figure(study)] }
     }
 
-    fn facts(&self, _: &Study) -> Fields {
-        Fields::default().with_some("learning_curves", &self.all)
+    fn facts(&self, _: &Study) -> JsonFields {
+        JsonFields::default().with_some("learning_curves", &self.all)
     }
 }
 
-impl LearningCurves {
+impl LearningCurvesTopic {
     fn figure(&self, study: &Study) -> Figure {
         let every = || self.all.iter().flat_map(|curves| curves.policies.iter().chain(&curves.baselines));
-        let mut notes = vec![Note::XAxis, Note::YAxis];
+        let mut notes = vec![ChartNote::XAxis, ChartNote::YAxis];
         if every().flat_map(|curve| &curve.points).any(|point| point.dev.std.is_some()) {
             notes.push("Point: mean. Vertical line: one standard deviation over seeds and draws.".into());
         }
@@ -89,7 +91,7 @@ impl LearningCurves {
                  grey lines are baselines on the same sentences.",
                 units(study).many
             ),
-            chart: Chart::Lines(Lines {
+            chart: Chart::Lines(LineChart {
                 panels: self.all.iter().map(|curves| curves_panel(study, curves)).collect(),
                 x_title: "train sentences",
                 x: XAxis::Sizes,
@@ -105,7 +107,7 @@ impl LearningCurves {
 }
 
 fn curves_panel(study: &Study, curves: &Curves) -> LinePanel {
-    let line = |curve: &Curve, tone: Tone| Line {
+    let line = |curve: &LearningCurve, tone: Tone| ChartLine {
         name: Some(curve.name.clone()),
         tone,
         points: curve.points.iter().map(|point| (point.sentences as f64, point.dev)).collect(),
@@ -128,14 +130,14 @@ struct Curves {
     pub lang: String,
     /// Values of the axes that do not choose sentences, each with its name.
     pub others: Vec<String>,
-    pub policies: Vec<Curve>,
+    pub policies: Vec<LearningCurve>,
     /// Baselines on the same sentences, by their title.
-    pub baselines: Vec<Curve>,
+    pub baselines: Vec<LearningCurve>,
 }
 
 /// One line.
 #[derive(Clone, Debug, Serialize)]
-struct Curve {
+struct LearningCurve {
     pub name: String,
     /// By the number of sentences, rising.
     pub points: Vec<CurvePoint>,
@@ -193,7 +195,7 @@ fn collect_curves(study: &Study) -> Vec<Curves> {
     all
 }
 
-fn policy_curves(study: &Study, cells: &[&CellView]) -> Vec<Curve> {
+fn policy_curves(study: &Study, cells: &[&CellView]) -> Vec<LearningCurve> {
     let curve = |policy: &str| {
         let own = cells.iter().filter(|view| view.cell.settings.policy == policy);
         let score = |view: &CellView, split: &str| Some(view.done()?.score(split)?.accuracy());
@@ -203,7 +205,7 @@ fn policy_curves(study: &Study, cells: &[&CellView]) -> Vec<Curve> {
     study.policies().into_iter().filter_map(curve).collect()
 }
 
-fn of_baselines(study: &Study, cells: &[&CellView]) -> Vec<Curve> {
+fn of_baselines(study: &Study, cells: &[&CellView]) -> Vec<LearningCurve> {
     let held = |view: &&CellView| cells.iter().any(|cell| cell.cell.id == view.cell.id);
     // One cell for each seed and further axes: policies have the same baselines.
     let first: Vec<&CellView> = baselines::first_of_seeds(&study.cells).filter(held).collect();
@@ -225,7 +227,7 @@ fn curve(
     cells: &[&CellView],
     score: impl Fn(&CellView, &str) -> Option<f64>,
     stat: fn(&[f64]) -> Option<MeanStd>,
-) -> Curve {
+) -> LearningCurve {
     let size = |view: &CellView| view.done().map(|done| done.result.facts().train.sentences);
     let mut sizes = distinct(cells.iter().filter_map(|view| size(view)));
     sizes.sort_unstable();
@@ -239,7 +241,7 @@ fn curve(
         let over = |split: &str| stat(&here.iter().filter_map(|view| score(view, split)).collect::<Vec<_>>());
         Some(CurvePoint { sentences, dev: over("dev")?, test: over("test") })
     };
-    Curve { name: name.into(), points: sizes.into_iter().filter_map(point).collect() }
+    LearningCurve { name: name.into(), points: sizes.into_iter().filter_map(point).collect() }
 }
 
 /// Whether a cell learns from all sentences that there are. Cells of a seed that do are one run, however

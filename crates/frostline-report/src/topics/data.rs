@@ -12,8 +12,8 @@ use crate::study::cells::SPLITS;
 use crate::study::outcomes::drawn_share;
 use crate::study::words::{banner, extras_name};
 use crate::study::{CellView, Study, distinct};
-use crate::table::{Columns, Quantity};
-use crate::topic::{Place, Topic};
+use crate::table::{Quantity, TableColumns};
+use crate::topic::{ReportPlace, Topic};
 use crate::topics::sentences::counts::balance_words;
 use crate::topics::stages::capital;
 
@@ -21,7 +21,7 @@ use crate::topics::stages::capital;
 const SHOWN: usize = 24;
 
 /// Data.
-pub(crate) struct Data;
+pub(crate) struct DataTopic;
 
 /// What some cells learn from.
 #[derive(Clone, Debug)]
@@ -43,9 +43,9 @@ pub fn data_tables(all: &[LearnedFrom<'_>]) -> String {
     markdown::write_page(&page)
 }
 
-impl Topic for Data {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        if place == Place::Caveats {
+impl Topic for DataTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
+        if place == ReportPlace::Caveats {
             page.items(own_sentences(study));
         }
     }
@@ -163,7 +163,7 @@ impl DataSplit<'_> {
 /// A row per split.
 fn add_splits(all: &[(&str, &TaskFacts)], page: &mut Page) {
     let words = all.iter().all(|(_, facts)| facts.unit == Unit::Words);
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("Split", Quantity::Text, |row: &DataSplit<'_>| row.name)
         .column_if(all.len() > 1, "Cells", Quantity::Text, |row| row.which)
         .column("Sentences", Quantity::Count, |row| row.split.sentences)
@@ -202,7 +202,7 @@ fn add_tags(facts: &TaskFacts, page: &mut Page) {
     let found = |split: &SplitFacts, tag: &String| split.tags.get(tag).copied().unwrap_or(0);
     let mut names = distinct(facts.splits().flat_map(|(_, split)| split.tags.keys()));
     names.sort_by_key(|name| (std::cmp::Reverse(found(&facts.train, name)), *name));
-    let columns = Columns::default().column(unit, Quantity::Text, |tag: &&String| code(tag));
+    let columns = TableColumns::default().column(unit, Quantity::Text, |tag: &&String| code(tag));
     let columns = facts.splits().fold(columns, |columns, (name, split)| {
         columns.column(capital(name), Quantity::Count, move |tag| found(split, tag)).column(
             "%",

@@ -6,18 +6,18 @@ use frostline_record::DevPoint;
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::chart::{Figure, Lines, Note, YAxis};
-use crate::fields::Fields;
+use crate::chart::{ChartNote, Figure, LineChart, YAxis};
+use crate::fields::JsonFields;
 use crate::keys;
 use crate::page::Page;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
-use crate::study::{CellView, Done, Group, Study};
+use crate::study::{CellGroup, CellView, Done, Study};
 use crate::table::Quantity;
-use crate::topic::{Place, Topic, TopicTable};
+use crate::topic::{ReportPlace, Topic, TopicTable};
 use crate::topics::convergence::curves_figure;
 
 /// Dev within epochs, and early stopping.
-pub(crate) struct DevSteps;
+pub(crate) struct DevStepsTopic;
 
 /// Dev after so many steps, over the seeds whose cells took as many.
 #[derive(Clone, Debug, Serialize)]
@@ -27,10 +27,10 @@ struct DevStats {
     dev_loss_nats: MeanStd,
 }
 
-impl Topic for DevSteps {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        if let Place::Language(lang) = place {
-            let stopped: Vec<&Group> = study
+impl Topic for DevStepsTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
+        if let ReportPlace::Language(lang) = place {
+            let stopped: Vec<&CellGroup> = study
                 .groups_of(lang)
                 .filter(|group| stops_of_group(study, group).any(|epoch| epoch.is_some()))
                 .collect();
@@ -39,7 +39,7 @@ impl Topic for DevSteps {
             }
             page.section(3, "Cells that stopped early");
             let columns = keys::of_group(study)
-                .column("Cells", Quantity::Count, |group: &&Group| {
+                .column("Cells", Quantity::Count, |group: &&CellGroup| {
                     stops_of_group(study, group).count() as u64
                 })
                 .column("Stopped early", Quantity::Count, |group| {
@@ -62,15 +62,15 @@ impl Topic for DevSteps {
         if !dev_points(study).any(|_| true) {
             return Vec::new();
         }
-        let points = |group: &Group| {
+        let points = |group: &CellGroup| {
             dev_curve(study, group).iter().map(|point| (point.step as f64, point.dev_accuracy)).collect()
         };
-        let lines = Lines::by_step(DEV_AXIS, YAxis::Shares);
+        let lines = LineChart::by_step(DEV_AXIS, YAxis::Shares);
         vec![Figure {
             path: "figures/dev_steps.svg",
             title: dev_accuracy!(" while learning"),
             about: "Each line is the mean over seeds, after every `eval.every_steps` steps.".into(),
-            ..curves_figure(study, lines, [Note::YAxis], &points)
+            ..curves_figure(study, lines, [ChartNote::YAxis], &points)
         }]
     }
 
@@ -86,10 +86,10 @@ impl Topic for DevSteps {
         vec![TopicTable::Rows("dev_steps", columns.table(dev_points(study)))]
     }
 
-    fn group_facts(&self, study: &Study, group: &Group) -> Fields {
+    fn group_facts(&self, study: &Study, group: &CellGroup) -> JsonFields {
         let curve = dev_curve(study, group);
         let stops: Vec<u32> = stops_of_group(study, group).flatten().collect();
-        Fields::default().with_some("dev_steps", &curve).with_some("stopped_early", &stops)
+        JsonFields::default().with_some("dev_steps", &curve).with_some("stopped_early", &stops)
     }
 }
 
@@ -105,11 +105,11 @@ fn stopped_after(done: &Done) -> Option<u32> {
 }
 
 /// The same of each cell of a group that is done.
-fn stops_of_group<'a>(study: &'a Study, group: &'a Group) -> impl Iterator<Item = Option<u32>> + 'a {
+fn stops_of_group<'a>(study: &'a Study, group: &'a CellGroup) -> impl Iterator<Item = Option<u32>> + 'a {
     study.members(group).filter_map(CellView::done).map(stopped_after)
 }
 
-fn dev_curve(study: &Study, group: &Group) -> Vec<DevStats> {
+fn dev_curve(study: &Study, group: &CellGroup) -> Vec<DevStats> {
     let mut steps: BTreeMap<u64, Vec<&DevPoint>> = BTreeMap::new();
     let done = study.members(group).filter_map(CellView::done);
     for point in done.flat_map(|done: &Done| &done.result.dev_points) {

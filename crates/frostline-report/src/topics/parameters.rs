@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frostline_record::Cell;
 
-use crate::fields::Fields;
+use crate::fields::JsonFields;
 use crate::number::{listed, plural};
 use crate::page::Page;
-use crate::study::{CellView, Done, Group, Study};
-use crate::topic::{Place, Topic};
+use crate::study::{CellGroup, CellView, Done, Study};
+use crate::topic::{ReportPlace, Topic};
 
 /// Parameters.
-pub(crate) struct Parameters;
+pub(crate) struct ParametersTopic;
 
-impl Topic for Parameters {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+impl Topic for ParametersTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
         match place {
-            Place::Reading => {
+            ReportPlace::Reading => {
                 page.item(
                     "**Trainable parameters** are the numbers that learn. **Parameter saving** is the frozen \
                      share of all parameters.",
@@ -28,14 +28,14 @@ impl Topic for Parameters {
                     );
                 }
             }
-            Place::Remarks => page.items(chosen_blocks(study)),
-            Place::Caveats => page.items(frozen_caveat(study).into_iter().chain(unmoved_caveat(study))),
+            ReportPlace::Remarks => page.items(chosen_blocks(study)),
+            ReportPlace::Caveats => page.items(frozen_caveat(study).into_iter().chain(unmoved_caveat(study))),
             _ => {}
         }
     }
 
-    fn group_facts(&self, _: &Study, group: &Group) -> Fields {
-        Fields::default().with("parameters", &group.parameters).with("steps", &group.steps)
+    fn group_facts(&self, _: &Study, group: &CellGroup) -> JsonFields {
+        JsonFields::default().with("parameters", &group.parameters).with("steps", &group.steps)
     }
 }
 

@@ -1,17 +1,17 @@
 //! Accuracy against the time that a step saves: the figure that a report shows first. It uses measured times if steps
 //! were timed in turns, and predicted ones otherwise.
 
-use crate::chart::{Chart, Figure, Note, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
+use crate::chart::{Chart, ChartNote, Figure, Scatter, ScatterPanel, ScatterPoint, Theme, Tone};
 use crate::number::listed;
 use crate::study::advice::SPLIT;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
-use crate::study::{BASELINE, Group, Panel, Study, distinct, named, panels, saved, unnamed_note};
+use crate::study::{BASELINE, CellGroup, Panel, Study, distinct, named, panels, saved, unnamed_note};
 use crate::topic::Topic;
 
 /// Accuracy against time, with the Pareto front.
-pub(crate) struct Pareto;
+pub(crate) struct ParetoTopic;
 
-impl Topic for Pareto {
+impl Topic for ParetoTopic {
     fn figures(&self, study: &Study) -> Vec<Figure> {
         accuracy_figure(study).into_iter().collect()
     }
@@ -19,14 +19,14 @@ impl Topic for Pareto {
 
 /// The source of a figure's times; all its panels have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum TimeSource {
     Measured,
     Predicted,
 }
 
 /// Time saved and accuracy of a policy.
 struct PolicyPoint<'a> {
-    group: &'a Group,
+    group: &'a CellGroup,
     /// Share of a step of `none`.
     saved: f64,
     /// Interval of `saved`; prediction has none.
@@ -36,7 +36,7 @@ struct PolicyPoint<'a> {
     is_marked: bool,
 }
 
-impl Source {
+impl TimeSource {
     /// Measured, if each panel that compares policies has measured times of at least two.
     fn of(study: &Study, panels: &[Panel<'_>]) -> Self {
         let compared = |panel: &&Panel<'_>| Self::Predicted.places(study, panel).len() > 1;
@@ -48,7 +48,7 @@ impl Source {
     }
 
     fn places<'a>(self, study: &Study, panel: &Panel<'a>) -> Vec<PolicyPoint<'a>> {
-        let place = |group: &&'a Group| {
+        let place = |group: &&'a CellGroup| {
             let accuracy = group.dev.as_ref()?.score.mean;
             let is_marked = study.standing(group)?.on_front?;
             let (saved, saved_interval) = self.saved(study, group)?;
@@ -57,7 +57,7 @@ impl Source {
         panel.groups.iter().filter_map(place).collect()
     }
 
-    fn saved(self, study: &Study, group: &Group) -> Option<(f64, Option<[f64; 2]>)> {
+    fn saved(self, study: &Study, group: &CellGroup) -> Option<(f64, Option<[f64; 2]>)> {
         if self == Self::Predicted {
             let saved = if group.policy == BASELINE { 0.0 } else { saved::predicted(study, group)? };
             return Some((saved, None));
@@ -72,24 +72,24 @@ impl Source {
 /// Nothing for one policy, or if the stages of a cell have steps of different costs.
 fn accuracy_figure(study: &Study) -> Option<Figure> {
     let panels = panels(study);
-    let several = panels.iter().any(|panel| Source::Predicted.places(study, panel).len() > 1);
+    let several = panels.iter().any(|panel| TimeSource::Predicted.places(study, panel).len() > 1);
     if study.is_staged() || !several {
         return None;
     }
-    let source = Source::of(study, &panels);
+    let source = TimeSource::of(study, &panels);
     let all = || panels.iter().flat_map(|panel| source.places(study, panel));
     let is_judged = all().all(|place| is_judged(study, &place));
     let panels_drawn: Vec<ScatterPanel> =
         panels.iter().map(|panel| panel_points(study, source, panel, is_judged)).collect();
     let has_references = panels_drawn.iter().any(|panel| !panel.references.is_empty());
     let (title, x_title, step) = match source {
-        Source::Measured => (
+        TimeSource::Measured => (
             dev_accuracy!(" against the time saved, measured"),
             "time saved, % of a step of none",
             "A policy further right took less time for a training step, measured in turns with `none`; its horizontal line \
              is the 95 % interval.",
         ),
-        Source::Predicted => (
+        TimeSource::Predicted => (
             dev_accuracy!(" against the time saved, predicted"),
             "time saved, predicted, % of a step of none",
             "A policy further right is predicted to take less time for a training step. No steps were timed.",
@@ -114,7 +114,7 @@ fn accuracy_figure(study: &Study) -> Option<Figure> {
     })
 }
 
-fn figure_notes(study: &Study, source: Source, panels: &[Panel<'_>], is_judged: bool) -> Vec<Note> {
+fn figure_notes(study: &Study, source: TimeSource, panels: &[Panel<'_>], is_judged: bool) -> Vec<ChartNote> {
     let whisker = match is_judged {
         true => {
             "Whisker: 95 % interval of the difference from none, for other seeds and other sentences. A whisker not \
@@ -125,29 +125,30 @@ fn figure_notes(study: &Study, source: Source, panels: &[Panel<'_>], is_judged: 
              not larger than its point is omitted."
         }
     };
-    let mut notes: Vec<Note> = vec![
+    let mut notes: Vec<ChartNote> = vec![
         "Step line: joins the policies of the Pareto front, which is computed from predicted times. It may be chance which \
          policies are on it."
             .into(),
         whisker.into(),
     ];
-    if source == Source::Measured {
+    if source == TimeSource::Measured {
         let saved = match study.step_costs.compare_cpu_time() {
             true => "processor time saved, from steps in turns: the machine was busy.",
             false => "time saved, from steps in turns.",
         };
         notes.push(format!("Level whisker: 95 % interval of the {saved}").into());
-        notes.extend(untimed_note(study, panels).map(Note::Text));
+        notes.extend(untimed_note(study, panels).map(ChartNote::Text));
     }
-    notes.extend([Note::YAxis, Note::XAxis]);
-    notes.extend(unnamed_note(panels).map(Note::Text));
+    notes.extend([ChartNote::YAxis, ChartNote::XAxis]);
+    notes.extend(unnamed_note(panels).map(ChartNote::Text));
     notes
 }
 
 /// Policies with an accuracy whose steps were not timed.
 fn untimed_note(study: &Study, panels: &[Panel<'_>]) -> Option<String> {
     let groups = panels.iter().flat_map(|panel| &panel.groups);
-    let is_untimed = |group: &&&Group| group.dev.is_some() && Source::Measured.saved(study, group).is_none();
+    let is_untimed =
+        |group: &&&CellGroup| group.dev.is_some() && TimeSource::Measured.saved(study, group).is_none();
     let names = distinct(groups.filter(is_untimed).map(|group| group.policy.clone()));
     (!names.is_empty())
         .then(|| format!("Policies whose steps were not timed are not shown: {}.", listed(&names)))
@@ -159,7 +160,7 @@ fn is_judged(study: &Study, place: &PolicyPoint<'_>) -> bool {
         || study.verdicts.get(place.group, SPLIT).is_some_and(|row| row.judged().is_some())
 }
 
-fn panel_points(study: &Study, source: Source, panel: &Panel<'_>, judged: bool) -> ScatterPanel {
+fn panel_points(study: &Study, source: TimeSource, panel: &Panel<'_>, judged: bool) -> ScatterPanel {
     let places = source.places(study, panel);
     let ends: Vec<(&str, f64)> =
         places.iter().map(|place| (place.group.policy.as_str(), place.accuracy)).collect();

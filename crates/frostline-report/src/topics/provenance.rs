@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use frostline_record::{Input, Inputs, MadeBy, Plan, Precision, Settings};
 use serde::Serialize;
 
-use crate::fields::Fields;
+use crate::fields::JsonFields;
 use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::study::cells::shown;
 use crate::study::hardware::Hardware;
 use crate::study::{CellView, Study, distinct};
-use crate::table::{Columns, Quantity};
-use crate::topic::{Place, Topic};
+use crate::table::{Quantity, TableColumns};
+use crate::topic::{ReportPlace, Topic};
 
 /// Provenance.
-pub(crate) struct Provenance;
+pub(crate) struct ProvenanceTopic;
 
-impl Topic for Provenance {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+impl Topic for ProvenanceTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
         match place {
-            Place::Caveats => page.items({
+            ReportPlace::Caveats => page.items({
                 let is_listed = |caveat: &&String| {
                     study.cells.iter().any(|view| view.cell.repeats_weights_caveat(caveat))
                 };
@@ -48,7 +48,7 @@ impl Topic for Provenance {
                 );
                 points
             }),
-            Place::Appendix => {
+            ReportPlace::Appendix => {
                 describe_settings(study, page);
                 describe_inputs(study, page);
                 made_by(study, page);
@@ -58,9 +58,9 @@ impl Topic for Provenance {
         }
     }
 
-    fn facts(&self, study: &Study) -> Fields {
+    fn facts(&self, study: &Study) -> JsonFields {
         let makers = study.makers().into_iter().map(|(made_by, records)| Maker { records, made_by });
-        Fields::default()
+        JsonFields::default()
             .with_some("weights_caveats", &caveats_of_study(study))
             .with("made_by", &makers.collect::<Vec<_>>())
             .with("inputs", &inputs_of(study))
@@ -198,7 +198,7 @@ fn describe_inputs(study: &Study, page: &mut Page) {
         let (_, file) = all().find(|one| is_it(one))?;
         Some((study.langs().into_iter().filter(holds).collect(), role, file))
     });
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("Languages", Quantity::Text, |row: &InputRow<'_>| row.0.join(", "))
         .column("Role", Quantity::Text, |row| row.1.clone())
         .column("File", Quantity::Text, |row| format!("`{}`", short_path(&row.2.path)))
@@ -225,7 +225,7 @@ fn made_by(study: &Study, page: &mut Page) {
         return;
     }
     let known = |text: &str| (!text.is_empty()).then(|| text.to_string());
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("Records", Quantity::Count, |row: &(&MadeBy, usize)| row.1.to_string())
         .column("Frostline", Quantity::Text, |row| row.0.version.clone())
         .column("Revision", Quantity::Text, move |row| known(&row.0.revision))

@@ -3,27 +3,29 @@
 use frostline_record::{Edge, FoundRate, RateSearch, Rung, ScoredOn};
 use frostline_score::MeanStd;
 
-use crate::chart::{Chart, Figure, Line, LineKey, LinePanel, Lines, Note, Spread, Theme, Tone, XAxis, YAxis};
-use crate::fields::Fields;
+use crate::chart::{
+    Chart, ChartLine, ChartNote, Figure, LineChart, LineKey, LinePanel, Spread, Theme, Tone, XAxis, YAxis,
+};
+use crate::fields::JsonFields;
 use crate::number::count;
 use crate::page::Page;
 use crate::study::{Study, distinct};
-use crate::table::{Columns, Quantity};
-use crate::topic::{Place, Topic};
+use crate::table::{Quantity, TableColumns};
+use crate::topic::{ReportPlace, Topic};
 
 /// Learning rates that a search found.
-pub(crate) struct Rates;
+pub(crate) struct RatesTopic;
 
-impl Topic for Rates {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+impl Topic for RatesTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
         match place {
-            Place::Summary => {
+            ReportPlace::Summary => {
                 let Some(search) = rate_search(study) else { return };
                 page.section(2, "Learning rates");
                 page.table(rate_columns(study).table(&search.found));
                 page.paragraph(how_found(search));
             }
-            Place::Caveats => page.items({
+            ReportPlace::Caveats => page.items({
                 let caveat = "**Policies have different learning rates**: each has the one that a search found for it, in place of the \
                             plan's (see *Learning rates*), so that none is judged at another's.";
                 rate_search(study).map(|_| caveat.to_string()).into_iter().collect::<Vec<String>>()
@@ -41,7 +43,7 @@ impl Topic for Rates {
             about: "Each line is a policy's score at the rates that were tried, panel by panel on more train sentences. The \
                     last rung decides."
                 .into(),
-            chart: Chart::Lines(Lines {
+            chart: Chart::Lines(LineChart {
                 panels: rung_panels(study, search),
                 x_title: "learning rate",
                 x: XAxis::Rates,
@@ -51,16 +53,16 @@ impl Topic for Rates {
                 key: LineKey::Both,
             }),
             notes: vec![
-                Note::XAxis,
-                Note::YAxis,
+                ChartNote::XAxis,
+                ChartNote::YAxis,
                 "Rates at which training diverged have no point.".into(),
             ],
             across: search.found.iter().map(|found| found.rungs.len()).max().unwrap_or(1),
         }]
     }
 
-    fn facts(&self, study: &Study) -> Fields {
-        Fields::default().with_known("learning_rates", rate_search(study))
+    fn facts(&self, study: &Study) -> JsonFields {
+        JsonFields::default().with_known("learning_rates", rate_search(study))
     }
 }
 
@@ -68,10 +70,10 @@ fn rate_search(study: &Study) -> Option<&RateSearch> {
     study.sweep.rates.as_ref().filter(|search| !search.found.is_empty())
 }
 
-fn rate_columns(study: &Study) -> Columns<'_, &FoundRate> {
+fn rate_columns(study: &Study) -> TableColumns<'_, &FoundRate> {
     let has_axes = !study.axes().is_empty();
     let share = |found: &&FoundRate| found.parameters[0] as f64 / found.parameters[1].max(1) as f64;
-    Columns::default()
+    TableColumns::default()
         .column("Frozen", Quantity::Text, |found: &&FoundRate| found.policy.to_string())
         .column("Languages", Quantity::Text, |found| joined_langs(found))
         .column_if(has_axes, "With", Quantity::Text, |found| joined_axes(found))
@@ -137,10 +139,10 @@ fn rung_panels(study: &Study, search: &RateSearch) -> Vec<LinePanel> {
     panels
 }
 
-fn trial_line(study: &Study, found: &FoundRate, rung: &Rung) -> Option<Line> {
+fn trial_line(study: &Study, found: &FoundRate, rung: &Rung) -> Option<ChartLine> {
     let points = rung.trials.iter().filter_map(|trial| Some((trial.lr, MeanStd::of(&[trial.score?])?)));
     let points: Vec<(f64, MeanStd)> = points.collect();
     let policy = found.policy.as_str();
     let tone = Tone::Policy(study.place_of(policy));
-    (!points.is_empty()).then(|| Line { name: Some(policy.into()), tone, points })
+    (!points.is_empty()).then(|| ChartLine { name: Some(policy.into()), tone, points })
 }

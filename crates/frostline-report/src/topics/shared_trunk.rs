@@ -10,10 +10,10 @@ use crate::keys;
 use crate::page::Page;
 use crate::study::{CellView, Done, Study};
 use crate::table::Quantity;
-use crate::topic::{Place, Topic};
+use crate::topic::{ReportPlace, Topic};
 
 /// Shared trunks.
-pub(crate) struct SharedTrunks;
+pub(crate) struct SharedTrunksTopic;
 
 /// The models of a policy, one of each language, which keep the encoder's own lowest parts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,7 +38,7 @@ struct TrunkParameters {
     together: u64,
 }
 
-impl Topic for SharedTrunks {
+impl Topic for SharedTrunksTopic {
     fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
         let trunks = find_trunks(study);
         if place != Place::Appendix || trunks.is_empty() {

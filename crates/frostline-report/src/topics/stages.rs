@@ -1,24 +1,24 @@
 //! Stages: what each learned, and what it changed.
 
-use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, Theme, Tone};
-use crate::fields::Fields;
+use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, ChartNote, Figure, Lengths, Theme, Tone};
+use crate::fields::JsonFields;
 use crate::keys;
 use crate::page::Page;
 use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats};
-use crate::study::{Group, SPLITS, Study, distinct, panels};
-use crate::table::{Columns, Quantity};
-use crate::topic::{Place, Topic};
+use crate::study::{CellGroup, SPLITS, Study, distinct, panels};
+use crate::table::{Quantity, TableColumns};
+use crate::topic::{ReportPlace, Topic};
 use crate::topics::accuracy::seeds_note;
 
 /// Stages.
-pub(crate) struct Stages;
+pub(crate) struct StagesTopic;
 
 /// A stage of a group.
-type StageRow<'a> = (&'a Group, &'a StageStats);
+type StageRow<'a> = (&'a CellGroup, &'a StageStats);
 
-impl Topic for Stages {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        if let Place::Language(lang) = place {
+impl Topic for StagesTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
+        if let ReportPlace::Language(lang) = place {
             if !study.groups_of(lang).any(|group| group.stages.len() > 1) {
                 return;
             }
@@ -33,8 +33,8 @@ impl Topic for Stages {
         if study.is_staged() { vec![scores_figure(study)] } else { Vec::new() }
     }
 
-    fn group_facts(&self, _: &Study, group: &Group) -> Fields {
-        Fields::default().with_some("stages", &group.stages)
+    fn group_facts(&self, _: &Study, group: &CellGroup) -> JsonFields {
+        JsonFields::default().with_some("stages", &group.stages)
     }
 }
 
@@ -43,7 +43,7 @@ fn stage_rows<'a>(study: &'a Study, lang: &'a str) -> impl Iterator<Item = Stage
 }
 
 /// The first columns of a row: what is frozen, further axes, the stage.
-fn key_columns<'a>(study: &Study) -> Columns<'a, StageRow<'a>> {
+fn key_columns<'a>(study: &Study) -> TableColumns<'a, StageRow<'a>> {
     keys::of_rows(study).column("Stage", Quantity::Text, |row: &StageRow<'a>| row.1.name.clone())
 }
 
@@ -108,12 +108,12 @@ fn describe_scores(study: &Study, lang: &str, page: &mut Page) {
 
 /// Adds the columns of a change: its difference, which has this name, and its verdict.
 pub(crate) fn with_change<'a, R: 'a>(
-    columns: Columns<'a, R>,
+    columns: TableColumns<'a, R>,
     split: &'static str,
     name: &str,
     rank: u8,
     of: impl Fn(&R) -> Option<&'a StageChange> + Clone + 'a,
-) -> Columns<'a, R> {
+) -> TableColumns<'a, R> {
     let (capital, told) = (capital(split), of.clone());
     columns
         .ranked(rank, format!("{capital}: {name}"), Quantity::Points(2), move |row| {
@@ -126,10 +126,10 @@ pub(crate) fn with_change<'a, R: 'a>(
 
 /// Adds the columns of a change as shares: of the score, and of the errors.
 pub(crate) fn with_relative_change<'a, R: 'a>(
-    columns: Columns<'a, R>,
+    columns: TableColumns<'a, R>,
     split: &'static str,
     of: impl Fn(&R) -> Option<&'a StageChange> + Clone + 'a,
-) -> Columns<'a, R> {
+) -> TableColumns<'a, R> {
     let (capital, errors) = (capital(split), of.clone());
     columns
         .optional(format!("{capital}: relative change"), Quantity::SignedPercent(2), move |row| {
@@ -187,7 +187,7 @@ fn scores_figure(study: &Study) -> Figure {
             all.push(BarPanel { kind: name.to_string(), ..BarPanel::new(title, axis, rows.collect()) });
         }
     }
-    let mut notes: Vec<Note> = vec![
+    let mut notes: Vec<ChartNote> = vec![
         "Mark and number: mean score on dev after the stage. Thin line: 95 % Wilson interval of an \
          accuracy at the size of dev."
             .into(),
@@ -213,7 +213,7 @@ fn scores_figure(study: &Study) -> Figure {
     }
 }
 
-fn bars_of_task(group: &Group, name: &str) -> Vec<Bar> {
+fn bars_of_task(group: &CellGroup, name: &str) -> Vec<Bar> {
     let bar = |stage: &StageStats| {
         let dev = stage.tasks.iter().find(|task| task.task == name)?.dev.as_ref()?;
         Some(Bar::of_share(stage.name.clone(), dev.score, dev.interval))

@@ -8,20 +8,20 @@ use crate::number::{count, plural};
 use crate::page::Page;
 use crate::study::baselines::BaselineStats;
 use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats, learns, value};
-use crate::study::{CellView, Group, SPLITS, Study, distinct};
-use crate::table::{Columns, Quantity, Value};
-use crate::topic::{Place, Topic, TopicTable};
+use crate::study::{CellGroup, CellView, SPLITS, Study, distinct};
+use crate::table::{Quantity, TableColumns, TableValue};
+use crate::topic::{ReportPlace, Topic, TopicTable};
 use crate::topics::stages::{with_change, with_relative_change};
 
 /// Tasks.
-pub(crate) struct Tasks;
+pub(crate) struct TasksTopic;
 
 /// A task of a stage of a group.
-type TaskRow<'a> = (&'a Group, &'a StageStats, &'a TaskStats);
+type TaskRow<'a> = (&'a CellGroup, &'a StageStats, &'a TaskStats);
 
-impl Topic for Tasks {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        if let Place::Language(lang) = place {
+impl Topic for TasksTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
+        if let ReportPlace::Language(lang) = place {
             let rows = task_rows(study, lang);
             let several = |row: &TaskRow<'_>| row.1.tasks.len() > 1 || row.2.metric == ScoredBy::EntityF1;
             if !rows.iter().any(several) {
@@ -83,7 +83,7 @@ fn file_rows(study: &Study) -> Vec<ScoredSplit<'_>> {
     rows
 }
 
-fn file_columns(study: &Study) -> Columns<'_, ScoredSplit<'_>> {
+fn file_columns(study: &Study) -> TableColumns<'_, ScoredSplit<'_>> {
     keys::of_cell(study, |row: &ScoredSplit<'_>| row.view)
         .column("number", Quantity::Count, |row| row.number)
         .column("stage", Quantity::Text, |row| row.stage)
@@ -129,8 +129,8 @@ fn task_rows<'a>(study: &'a Study, lang: &'a str) -> Vec<TaskRow<'a>> {
     names.into_iter().flat_map(|name| all().filter(move |(_, _, task)| task.task == name)).collect()
 }
 
-fn key_columns<'a>(study: &Study, staged: bool) -> Columns<'a, TaskRow<'a>> {
-    Columns::default()
+fn key_columns<'a>(study: &Study, staged: bool) -> TableColumns<'a, TaskRow<'a>> {
+    TableColumns::default()
         .column("Task", Quantity::Text, |row: &TaskRow<'a>| row.2.task.clone())
         .and(keys::of_rows(study))
         .column_if(staged, "Stage", Quantity::Text, |row| row.1.name.clone())
@@ -160,9 +160,9 @@ fn describe_scores(study: &Study, lang: &str, rows: &[TaskRow<'_>], page: &mut P
 }
 
 /// The same columns for what needs no training of the encoder.
-fn baseline_columns<'a>(study: &Study, staged: bool) -> Columns<'a, &'a BaselineStats> {
-    let nothing = |_: &&BaselineStats| Value::Missing;
-    Columns::default()
+fn baseline_columns<'a>(study: &Study, staged: bool) -> TableColumns<'a, &'a BaselineStats> {
+    let nothing = |_: &&BaselineStats| TableValue::Missing;
+    TableColumns::default()
         .column("Task", Quantity::Text, |one: &&'a BaselineStats| one.task.clone())
         .and(keys::frozen(
             study,

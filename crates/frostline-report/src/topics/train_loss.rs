@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::chart::{Figure, Lines, YAxis};
-use crate::fields::Fields;
+use crate::chart::{Figure, LineChart, YAxis};
+use crate::fields::JsonFields;
 use crate::study::words::{SENTENCES, units};
-use crate::study::{CellView, Done, Group, Study};
+use crate::study::{CellGroup, CellView, Done, Study};
 use crate::topic::Topic;
 use crate::topics::convergence::curves_figure;
 
 /// Train loss.
-pub(crate) struct TrainLoss;
+pub(crate) struct TrainLossTopic;
 
 /// The loss since the point before, over seeds.
 #[derive(Clone, Debug, Serialize)]
@@ -22,9 +22,9 @@ struct LossStats {
     loss_nats: MeanStd,
 }
 
-impl Topic for TrainLoss {
+impl Topic for TrainLossTopic {
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        let points = |group: &Group| {
+        let points = |group: &CellGroup| {
             loss_curve(study, group).iter().map(|point| (point.step as f64, point.loss_nats)).collect()
         };
         let units = units(study);
@@ -41,16 +41,16 @@ impl Topic for TrainLoss {
             path: "figures/train_loss.svg",
             title: "Train loss while learning",
             about: "Each line is the mean over seeds of the loss since the point before.".into(),
-            ..curves_figure(study, Lines::by_step(y_title, YAxis::Loss), [note.into()], &points)
+            ..curves_figure(study, LineChart::by_step(y_title, YAxis::Loss), [note.into()], &points)
         }]
     }
 
-    fn group_facts(&self, study: &Study, group: &Group) -> Fields {
-        Fields::default().with("train_loss", &loss_curve(study, group))
+    fn group_facts(&self, study: &Study, group: &CellGroup) -> JsonFields {
+        JsonFields::default().with("train_loss", &loss_curve(study, group))
     }
 }
 
-fn loss_curve(study: &Study, group: &Group) -> Vec<LossStats> {
+fn loss_curve(study: &Study, group: &CellGroup) -> Vec<LossStats> {
     let mut steps: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     let done = study.members(group).filter_map(CellView::done);
     for point in done.flat_map(|done: &Done| &done.result.train_loss) {

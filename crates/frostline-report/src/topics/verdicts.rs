@@ -1,7 +1,7 @@
 //! Is a policy better or worse than `none`, and which is the cheapest that is not worse? One rule for all tables.
 
 use crate::facts;
-use crate::fields::Fields;
+use crate::fields::JsonFields;
 use crate::keys;
 use crate::number::{capital, count, fixed, listed, plural, signed};
 use crate::page::Page;
@@ -9,23 +9,23 @@ use crate::study::advice::{Advice, Choice, Open, SPLIT};
 use crate::study::pair_verdicts::PairVerdict;
 use crate::study::verdicts::{PolicyVerdict, points};
 use crate::study::words::{SENTENCES, extras_name, units};
-use crate::study::{Group, SPLITS, Study, distinct};
+use crate::study::{CellGroup, SPLITS, Study, distinct};
 use crate::study::{described, saved};
-use crate::table::{Columns, PaperTable, Quantity, Value};
-use crate::topic::{Place, Topic, TopicTable};
+use crate::table::{PaperTable, Quantity, TableColumns, TableValue};
+use crate::topic::{ReportPlace, Topic, TopicTable};
 
 use frostline_score::{Judged, Verdict};
 
 /// Verdicts.
-pub(crate) struct VerdictTables;
+pub(crate) struct VerdictsTopic;
 
-impl Topic for VerdictTables {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+impl Topic for VerdictsTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
         match place {
-            Place::Opening => page.items({
+            ReportPlace::Opening => page.items({
                 opening(study)
             }),
-            Place::Reading => page.items({
+            ReportPlace::Reading => page.items({
                 if !study.has_baseline() {
                     return;
                 }
@@ -39,7 +39,7 @@ impl Topic for VerdictTables {
                     grown = if study.levels().is_some() { GROWN } else { "" }
                 )]
             }),
-            Place::Language(lang) => {
+            ReportPlace::Language(lang) => {
                 for split in SPLITS {
                     describe_verdicts(study, lang, split, page);
                 }
@@ -54,13 +54,13 @@ impl Topic for VerdictTables {
         file_table(study).into_iter().chain(advised).collect()
     }
 
-    fn facts(&self, study: &Study) -> Fields {
-        Fields::default().with_some("advice", &study.advice).with_some("pairs", &study.pairs)
+    fn facts(&self, study: &Study) -> JsonFields {
+        JsonFields::default().with_some("advice", &study.advice).with_some("pairs", &study.pairs)
     }
 
-    fn group_facts(&self, study: &Study, group: &Group) -> Fields {
+    fn group_facts(&self, study: &Study, group: &CellGroup) -> JsonFields {
         let standing = study.standing(group);
-        Fields::default()
+        JsonFields::default()
             .with("step_cost", &standing.map(|standing| standing.step_cost))
             .with("on_pareto_front", &standing.and_then(|standing| standing.on_front))
             .with_known("dev_verdict", study.verdicts.get(group, "dev"))
@@ -209,7 +209,8 @@ fn still_open(study: &Study, advice: &Advice, open: &Open) -> String {
 
 /// The share of a step's time that a policy saves, measured or predicted.
 fn time_saved(study: &Study, advice: &Advice, policy: &str, step_cost: f64) -> String {
-    let step = if study.groups.iter().any(Group::is_staged) { "a step of the last stage" } else { "a step" };
+    let step =
+        if study.groups.iter().any(CellGroup::is_staged) { "a step of the last stage" } else { "a step" };
     match saved::describe_saving(study, policy, &advice.extras, &advice.langs) {
         Some(measured) => format!("time of {step}, measured in turns: {measured}"),
         None => format!("{step} is predicted to save {} % of the time", fixed(100.0 * (1.0 - step_cost), 0)),
@@ -218,8 +219,8 @@ fn time_saved(study: &Study, advice: &Advice, policy: &str, step_cost: f64) -> S
 
 /// Recommendations for LaTeX.
 fn recommendation_table(study: &Study) -> PaperTable {
-    let of = |get: fn(&Choice) -> Value| {
-        move |advice: &&Advice| advice.choice.as_ref().map_or(Value::Missing, get)
+    let of = |get: fn(&Choice) -> TableValue| {
+        move |advice: &&Advice| advice.choice.as_ref().map_or(TableValue::Missing, get)
     };
     let saved = |advice: &&Advice| {
         let choice = advice.choice.as_ref()?;
@@ -229,7 +230,7 @@ fn recommendation_table(study: &Study) -> PaperTable {
         [one] => one.clone(),
         _ => "all".to_string(),
     };
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("Language", Quantity::Text, lang)
         .and(keys::axes(study, |advice: &&Advice| &advice.extras))
         .column("Policy", Quantity::Text, |advice| {
@@ -272,7 +273,7 @@ fn describe_verdicts(study: &Study, lang: &str, split: &'static str, page: &mut 
     explain_columns(study, &rows, split, page);
     if split == SPLIT {
         page.paragraph(COSTS);
-        if study.groups_of(lang).any(Group::is_staged) {
+        if study.groups_of(lang).any(CellGroup::is_staged) {
             page.paragraph("In cells with stages, a step is one of the last stage.");
         }
         let here = study.advice.iter().filter(|advice| advice.langs == [lang]);
@@ -291,7 +292,7 @@ fn describe_pairs(study: &Study, lang: &str, page: &mut Page) {
         let [low, high] = pair.compared.judged()?.interval.map(|end| signed(100.0 * end, 2));
         Some(format!("{low} to {high}"))
     };
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("First", Quantity::Text, |pair: &&PairVerdict| pair.policies[0].clone())
         .column("Second", Quantity::Text, |pair| pair.policies[1].clone())
         .and(keys::axes(study, |pair: &&PairVerdict| &pair.extras))
@@ -360,7 +361,7 @@ fn file_table(study: &Study) -> Option<TopicTable> {
         return None;
     }
     let synthetic = study.synthetic();
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("synthetic", Quantity::Text, move |_| synthetic)
         .column("lang", Quantity::Text, |(_, row): &(&str, &PolicyVerdict)| row.lang.clone())
         .column("policy", Quantity::Text, |(_, row)| row.policy.clone())

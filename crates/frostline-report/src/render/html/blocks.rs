@@ -3,30 +3,30 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::document::{CHECK_FIRST, Chapter, Document, FINDINGS, ShownIn};
+use crate::document::{CHECK_FIRST, Chapter, FINDINGS, ReportDocument, ShownIn};
 use crate::number::capital;
-use crate::page::{Block, Item};
+use crate::page::{Item, PageBlock};
 use crate::render::escape::{self, xml};
 use crate::render::html::{inline, tables};
 use crate::render::svg;
 use crate::study::words::SYNTHETIC;
 
 /// The chapters of the page.
-fn shown<'a>(page: &'a Document<'_>) -> impl Iterator<Item = &'a Chapter> {
+fn shown<'a>(page: &'a ReportDocument<'_>) -> impl Iterator<Item = &'a Chapter> {
     page.chapters.iter().filter(|chapter| chapter.shown != ShownIn::TextOnly)
 }
 
 /// Writes a page.
-pub(super) struct Writer<'a> {
-    page: &'a Document<'a>,
+pub(super) struct PageWriter<'a> {
+    page: &'a ReportDocument<'a>,
     /// Notes of figures that the page has already.
     noted: HashSet<String>,
     /// The last heading, which names what follows it.
     heading: String,
 }
 
-impl<'a> Writer<'a> {
-    pub fn new(page: &'a Document<'a>) -> Self {
+impl<'a> PageWriter<'a> {
+    pub fn new(page: &'a ReportDocument<'a>) -> Self {
         Self { page, noted: HashSet::new(), heading: String::new() }
     }
 
@@ -143,7 +143,7 @@ impl<'a> Writer<'a> {
         let mut open: Vec<usize> = Vec::new();
         let mut folds = 0;
         for (at, block) in chapter.page.blocks.iter().enumerate() {
-            let Block::Heading(level, title) = block else {
+            let PageBlock::Heading(level, title) = block else {
                 if !self.is_said_by_figure(at.checked_sub(1).map(|at| &chapter.page.blocks[at]), block) {
                     out += &self.block(block);
                 }
@@ -175,18 +175,18 @@ impl<'a> Writer<'a> {
         out + "</section>\n"
     }
 
-    fn block(&mut self, block: &Block) -> String {
+    fn block(&mut self, block: &PageBlock) -> String {
         match block {
-            Block::Heading(level, title) => format!("<h{0}>{1}</h{0}>\n", level + 1, self.inline(title)),
-            Block::Paragraph(text) => format!("<p>{}</p>\n", self.inline(text)),
-            Block::Quote(text) => format!("<p class=\"notice\">{}</p>\n", self.inline(text)),
-            Block::List(items) => {
+            PageBlock::Heading(level, title) => format!("<h{0}>{1}</h{0}>\n", level + 1, self.inline(title)),
+            PageBlock::Paragraph(text) => format!("<p>{}</p>\n", self.inline(text)),
+            PageBlock::Quote(text) => format!("<p class=\"notice\">{}</p>\n", self.inline(text)),
+            PageBlock::List(items) => {
                 let items: String = items.iter().map(|item| self.item(item)).collect();
                 format!("<ul>\n{items}</ul>\n")
             }
-            Block::Table(table) => self.table(table),
-            Block::Figure { path, .. } => self.figure(path),
-            Block::Code(_, text) => {
+            PageBlock::Table(table) => self.table(table),
+            PageBlock::Figure { path, .. } => self.figure(path),
+            PageBlock::Code(_, text) => {
                 format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", xml(&escape::visible(text.trim_end())))
             }
         }
@@ -226,8 +226,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Whether a paragraph is the description of the figure before it.
-    fn is_said_by_figure(&self, before: Option<&Block>, block: &Block) -> bool {
-        let (Some(Block::Figure { path, .. }), Block::Paragraph(text)) = (before, block) else {
+    fn is_said_by_figure(&self, before: Option<&PageBlock>, block: &PageBlock) -> bool {
+        let (Some(PageBlock::Figure { path, .. }), PageBlock::Paragraph(text)) = (before, block) else {
             return false;
         };
         self.page.figures.iter().any(|(figure, _)| figure.path == *path && figure.about == *text)

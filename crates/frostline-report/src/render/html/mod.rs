@@ -11,10 +11,10 @@ mod guard;
 mod inline;
 mod tables;
 
-use crate::document::Document;
+use crate::document::ReportDocument;
 use crate::render::escape;
 
-use blocks::Writer;
+use blocks::PageWriter;
 
 /// The style sheet.
 const STYLE: &str = include_str!("assets/page.css");
@@ -28,8 +28,8 @@ const SCRIPT: &str = concat!(
 );
 
 /// The page as a file.
-pub(crate) fn write_page(page: &Document<'_>) -> String {
-    let body = Writer::new(page).body();
+pub(crate) fn write_page(page: &ReportDocument<'_>) -> String {
+    let body = PageWriter::new(page).body();
     let data = page
         .browser
         .map_or_else(String::new, |browser| data::element("sentences-data", &data::browser_json(browser)));

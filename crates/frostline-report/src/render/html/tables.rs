@@ -2,7 +2,7 @@
 
 use crate::render::escape::xml;
 use crate::render::text::{head, shown};
-use crate::table::{Head, Table};
+use crate::table::{ColumnHead, Table};
 
 /// Columns of this rank and above are not shown on a narrow screen.
 const NARROW: u8 = 2;
@@ -17,7 +17,8 @@ pub(super) fn table(
     policies: &[&str],
     inline: &dyn Fn(&str) -> String,
 ) -> String {
-    let columns: Vec<(usize, &Head)> = table.filled().into_iter().map(|at| (at, &table.heads[at])).collect();
+    let columns: Vec<(usize, &ColumnHead)> =
+        table.filled().into_iter().map(|at| (at, &table.heads[at])).collect();
     let frozen = columns.iter().find(|(_, head)| names_policies(&head.name)).map(|(at, _)| *at);
     let heads: String = columns
         .iter()
@@ -57,7 +58,7 @@ pub(super) fn table(
 
 /// The classes of a column's cells: `t` for text, which is rarer than numbers, `w` and `m` for columns that are not always
 /// shown.
-fn classes(head: &Head, more: &str) -> String {
+fn classes(head: &ColumnHead, more: &str) -> String {
     let text = if head.unit.is_text() { "t" } else { "" };
     let rank = match head.rank {
         ASKED.. => "m",
@@ -104,15 +105,15 @@ mod tests {
     use frostline_score::MeanStd;
 
     use super::*;
-    use crate::table::{Columns, Quantity, Value};
+    use crate::table::{Quantity, TableColumns, TableValue};
 
     #[test]
     fn a_cell_is_shown_as_in_text_and_columns_have_ranks() {
         let stat = MeanStd::of(&[0.9, 0.8]).expect("two values");
-        let columns = Columns::default()
+        let columns = TableColumns::default()
             .column("Frozen", Quantity::Text, |row: &(&str, u64)| row.0)
             .column("Accuracy", Quantity::Percent(1), |row| (row.1 > 1).then_some(stat))
-            .optional("Nothing", Quantity::Count, |_| Value::Missing)
+            .optional("Nothing", Quantity::Count, |_| TableValue::Missing)
             .ranked(2, "Verdict", Quantity::Text, |_| "worse, within the margin")
             .ranked(3, "Words", Quantity::Count, |row| row.1);
         let found = table(&columns.table([("none", 1), ("<all>", 2)]), "A \"title\"", &["none"], &xml);

@@ -4,7 +4,7 @@ use frostline_score::MeanStd;
 
 use crate::chart::{Bar, BarPanel, BarRow, Bars, Figure, Lengths};
 use crate::number::{fixed, plus_minus, signed};
-use crate::render::svg::canvas::{Anchor, PartLabel, Shape, Svg, text_width};
+use crate::render::svg::canvas::{Anchor, PartLabel, PointShape, Svg, text_width};
 use crate::render::svg::scale::{Scale, Spacing, nice_step, tick_decimals};
 use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, REFERENCE, Sheet, TICK, notes, widest};
 use crate::render::svg::style::{COLOURS, GRID, INK, Style, style};
@@ -159,7 +159,7 @@ fn draw_legend(sheet: &mut Sheet, area: Area, bars: &Bars, panel: &BarPanel) {
     };
     if here().any(|bar| bar.diamond.is_some()) {
         let words = bars.diamond;
-        sheet.svg.mark(Shape::Diamond, (x + 6.0, y), 5.0, INK);
+        sheet.svg.mark(PointShape::Diamond, (x + 6.0, y), 5.0, INK);
         sheet.svg.text(x + 18.0, y + 4.0, words, TICK);
         x += 18.0 + text_width(words, TICK.size) + 14.0;
     }
@@ -326,7 +326,7 @@ fn draw_difference(svg: &mut Svg, bar: &Bar, scale: &Scale, (middle, height): (f
     }
     if let Some(diamond) = bar.diamond {
         let at = scale.at(diamond * 100.0);
-        svg.mark(Shape::Diamond, (at, middle), 4.5, INK);
+        svg.mark(PointShape::Diamond, (at, middle), 4.5, INK);
         reach = reach.max(at + 5.0);
     }
     svg.text(reach + 8.0, middle + 4.5, &signed(bar.value.mean * 100.0, 2), LABEL);

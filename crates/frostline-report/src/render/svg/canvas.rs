@@ -7,7 +7,7 @@ use crate::render::escape::xml;
 
 /// What a point looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum PointShape {
     Circle,
     Square,
     Triangle,
@@ -15,8 +15,8 @@ pub(super) enum Shape {
     Wedge,
 }
 
-pub(super) const SHAPES: [Shape; 5] =
-    [Shape::Circle, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Wedge];
+pub(super) const SHAPES: [PointShape; 5] =
+    [PointShape::Circle, PointShape::Square, PointShape::Triangle, PointShape::Diamond, PointShape::Wedge];
 
 /// The side of its place on which a text is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,14 +185,14 @@ impl Svg {
     }
 
     /// A point with a white rim, so that it shows on lines and on other points.
-    pub fn mark(&mut self, shape: Shape, at: (f64, f64), radius: f64, colour: &str) {
+    pub fn mark(&mut self, shape: PointShape, at: (f64, f64), radius: f64, colour: &str) {
         self.mark_showing(shape, at, radius, colour, None);
     }
 
     /// Draws the same point as a part with a value.
     pub fn mark_showing(
         &mut self,
-        shape: Shape,
+        shape: PointShape,
         at: (f64, f64),
         radius: f64,
         colour: &str,
@@ -208,7 +208,7 @@ impl Svg {
             places(&corners)
         };
         let corners = match shape {
-            Shape::Circle => {
+            PointShape::Circle => {
                 return self.put(format_args!(
                     "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{colour}\" {rim}{value}>{title}</circle>",
                     px(x),
@@ -216,10 +216,10 @@ impl Svg {
                     px(radius)
                 ));
             }
-            Shape::Square => around(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
-            Shape::Triangle => around(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
-            Shape::Diamond => around(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
-            Shape::Wedge => around(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
+            PointShape::Square => around(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+            PointShape::Triangle => around(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
+            PointShape::Diamond => around(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
+            PointShape::Wedge => around(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
         };
         self.put(format_args!(
             "<polygon points=\"{corners}\" fill=\"{colour}\" {rim}{value}>{title}</polygon>"

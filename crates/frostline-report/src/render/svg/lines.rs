@@ -2,7 +2,7 @@
 
 use frostline_score::MeanStd;
 
-use crate::chart::{Figure, Line, LineKey, Lines, Spread, XAxis, YAxis};
+use crate::chart::{ChartLine, Figure, LineChart, LineKey, Spread, XAxis, YAxis};
 use crate::number::{count, plus_minus};
 use crate::render::svg::canvas::{PartLabel, Svg};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range};
@@ -43,7 +43,7 @@ impl LineSizes {
 }
 
 /// Draws lines.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &Lines) -> Drawing {
+pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &LineChart) -> Drawing {
     let look = LineSizes::of(lines.key);
     let names =
         || lines.panels.iter().map(|panel| panel.lines.iter().filter_map(|line| line.name.as_deref()));
@@ -72,7 +72,7 @@ pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &Lines) -> Drawing 
 }
 
 /// How the vertical axis is spaced, and from where to where.
-fn y_range(lines: &Lines) -> (Spacing, (f64, f64)) {
+fn y_range(lines: &LineChart) -> (Spacing, (f64, f64)) {
     let stats = || {
         let all = lines.panels.iter().flat_map(|panel| &panel.lines);
         all.flat_map(|line| line.points.iter().map(|(_, stat)| *stat))
@@ -95,7 +95,7 @@ fn y_range(lines: &Lines) -> (Spacing, (f64, f64)) {
 }
 
 /// A panel's horizontal axis with the values that it names.
-fn x_scale(lines: &Lines, of_panel: &[Line], pixels: (f64, f64)) -> (Scale, Vec<(f64, String)>) {
+fn x_scale(lines: &LineChart, of_panel: &[ChartLine], pixels: (f64, f64)) -> (Scale, Vec<(f64, String)>) {
     let places = || of_panel.iter().flat_map(|line| line.points.iter().map(|(at, _)| *at));
     match lines.x {
         XAxis::From(first) => {
@@ -145,8 +145,8 @@ fn size_ticks(sizes: &[f64], x: &Scale, shown: impl Fn(f64) -> String) -> Vec<(f
 fn draw_lines(
     sheet: &mut Sheet,
     frame: Frame<'_>,
-    lines: &Lines,
-    of_panel: &[Line],
+    lines: &LineChart,
+    of_panel: &[ChartLine],
     (x, y): (&Scale, &Scale),
 ) {
     for line in of_panel.iter().filter(|line| lines.spread == Spread::Band && line.name.is_some()) {
@@ -154,7 +154,7 @@ fn draw_lines(
     }
     // The first policies of a plan are the ones that others are compared with: they come last, on
     // top, and lines without a name come first.
-    let mut order: Vec<&Line> = of_panel.iter().rev().collect();
+    let mut order: Vec<&ChartLine> = of_panel.iter().rev().collect();
     order.sort_by_key(|line| line.name.is_some());
     for line in order {
         let policy = frame.policy(line.tone);
@@ -166,7 +166,7 @@ fn draw_lines(
 }
 
 /// The ends of a line.
-fn line_label(lines: &Lines, line: &Line, name: &str) -> Option<PartLabel> {
+fn line_label(lines: &LineChart, line: &ChartLine, name: &str) -> Option<PartLabel> {
     let (first, last) = (line.points.first()?, line.points.last()?);
     let last = point_label(lines, last, name);
     let words = format!("from {}", point_label(lines, first, name).words) + &format!(" to {}", last.words);
@@ -174,7 +174,7 @@ fn line_label(lines: &Lines, line: &Line, name: &str) -> Option<PartLabel> {
 }
 
 /// A point in words.
-fn point_label(lines: &Lines, (at, stat): &(f64, MeanStd), name: &str) -> PartLabel {
+fn point_label(lines: &LineChart, (at, stat): &(f64, MeanStd), name: &str) -> PartLabel {
     let (value, decimals, sign) = match lines.y {
         YAxis::Shares => (stat.times(100.0), 2, " %"),
         YAxis::Loss => (*stat, 4, ""),
@@ -187,11 +187,11 @@ fn point_label(lines: &Lines, (at, stat): &(f64, MeanStd), name: &str) -> PartLa
 }
 
 /// Whether a line has a mark at each of its points.
-fn has_marks(lines: &Lines, line: &Line) -> bool {
+fn has_marks(lines: &LineChart, line: &ChartLine) -> bool {
     LineSizes::of(lines.key).marks && line.name.is_some() || line.points.len() == 1
 }
 
-fn draw_line(svg: &mut Svg, lines: &Lines, line: &Line, name: &str, (x, y): (&Scale, &Scale)) {
+fn draw_line(svg: &mut Svg, lines: &LineChart, line: &ChartLine, name: &str, (x, y): (&Scale, &Scale)) {
     let style = style(line.tone);
     if lines.spread == Spread::Whisker {
         for (at, stat) in &line.points {
@@ -214,12 +214,12 @@ fn draw_names(
     frame: Frame<'_>,
     key: LineKey,
     plot: Area,
-    lines: &[Line],
+    lines: &[ChartLine],
     (x, y): (&Scale, &Scale),
 ) {
-    let end = |line: &Line| line.points.last().map(|(at, stat)| (x.at(*at), y.at(stat.mean)));
+    let end = |line: &ChartLine| line.points.last().map(|(at, stat)| (x.at(*at), y.at(stat.mean)));
     let named = lines.iter().filter_map(|line| Some((line, line.name.as_deref()?, end(line)?)));
-    let named: Vec<(&Line, &str, (f64, f64))> = named.collect();
+    let named: Vec<(&ChartLine, &str, (f64, f64))> = named.collect();
     let heights: Vec<f64> = named.iter().map(|(_, _, end)| end.1).collect();
     let places = spread(&heights, NAME, plot.y + 2.0, plot.bottom() - 2.0);
     let look = LineSizes::of(key);
@@ -245,7 +245,7 @@ fn draw_names(
     }
 }
 
-fn draw_band(svg: &mut Svg, line: &Line, x: &Scale, y: &Scale) {
+fn draw_band(svg: &mut Svg, line: &ChartLine, x: &Scale, y: &Scale) {
     let edge = |sign: f64| {
         let points = line.points.iter();
         points.map(move |(at, stat)| {

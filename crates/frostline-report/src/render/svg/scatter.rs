@@ -42,7 +42,7 @@ impl Dot {
 }
 
 /// A rectangle that is taken: left, top, right, bottom.
-type Taken = (f64, f64, f64, f64);
+type TakenRectangle = (f64, f64, f64, f64);
 
 /// The owner of what is taken by no point.
 const NO_POINT: usize = usize::MAX;
@@ -259,7 +259,8 @@ fn leader_length(point: &Dot, label: &Option<NameLabel>) -> f64 {
 
 /// A place for every name, chosen in this order; the answer is in the order of the points.
 fn place_labels(plot: Area, points: &[Dot], front: &[(f64, f64)], order: &[usize]) -> Vec<Option<NameLabel>> {
-    let mut taken: Vec<(usize, Taken)> = front.windows(2).map(|ends| (NO_POINT, rect_around(ends))).collect();
+    let mut taken: Vec<(usize, TakenRectangle)> =
+        front.windows(2).map(|ends| (NO_POINT, rect_around(ends))).collect();
     for (i, point) in points.iter().enumerate() {
         let (x, y) = point.at;
         taken.push((i, (x - 6.0, y - 6.0, x + 6.0, y + 6.0)));
@@ -281,7 +282,7 @@ fn place_labels(plot: Area, points: &[Dot], front: &[(f64, f64)], order: &[usize
 }
 
 /// What an upright or level line takes.
-fn rect_around(ends: &[(f64, f64)]) -> Taken {
+fn rect_around(ends: &[(f64, f64)]) -> TakenRectangle {
     let [from, to] = [ends[0], ends[1]];
     (from.0.min(to.0) - 1.0, from.1.min(to.1) - 1.0, from.0.max(to.0) + 1.0, from.1.max(to.1) + 1.0)
 }
@@ -290,7 +291,7 @@ fn rect_around(ends: &[(f64, f64)]) -> Taken {
 struct NameLabel {
     at: (f64, f64),
     anchor: Anchor,
-    rect: Taken,
+    rect: TakenRectangle,
     /// The end of the line that leads from the point to a name further away.
     leader: Option<(f64, f64)>,
 }
@@ -302,7 +303,7 @@ fn place_label(
     point: &Dot,
     name: &str,
     plot: Area,
-    taken: &[(usize, Taken)],
+    taken: &[(usize, TakenRectangle)],
 ) -> Option<NameLabel> {
     let width = text_width(name, LABEL.size);
     let (x, y) = point.at;
@@ -339,9 +340,10 @@ fn place_label(
     }
     candidates.into_iter().find(|label| {
         let rect = label.rect;
-        let free = |rect: &Taken| !taken.iter().any(|(_, other)| overlap(rect, other));
+        let free = |rect: &TakenRectangle| !taken.iter().any(|(_, other)| overlap(rect, other));
         // A leader may run along its own whisker.
-        let passes = |rect: &Taken| !taken.iter().any(|(i, other)| *i != own && overlap(rect, other));
+        let passes =
+            |rect: &TakenRectangle| !taken.iter().any(|(i, other)| *i != own && overlap(rect, other));
         rect.0 >= plot.x + 2.0
             && rect.2 <= plot.right() + 16.0
             && rect.1 >= plot.y - 6.0
@@ -352,7 +354,7 @@ fn place_label(
 }
 
 /// Small rectangles along a leader, from where it has left its point.
-fn stations(from: (f64, f64), to: (f64, f64)) -> Vec<Taken> {
+fn stations(from: (f64, f64), to: (f64, f64)) -> Vec<TakenRectangle> {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.hypot(dy);
     let steps = ((length - 10.0) / 3.0).max(0.0) as usize;
@@ -365,6 +367,6 @@ fn stations(from: (f64, f64), to: (f64, f64)) -> Vec<Taken> {
         .collect()
 }
 
-fn overlap(a: &Taken, b: &Taken) -> bool {
+fn overlap(a: &TakenRectangle, b: &TakenRectangle) -> bool {
     a.0 < b.2 && b.0 < a.2 && a.1 < b.3 && b.1 < a.3
 }

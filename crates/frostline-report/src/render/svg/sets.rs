@@ -2,9 +2,9 @@
 
 use frostline_score::MeanStd;
 
-use crate::chart::{Figure, SetPanel, Sets};
+use crate::chart::{BlockSetChart, Figure, SetPanel};
 use crate::number::plus_minus;
-use crate::render::svg::canvas::{Anchor, PartLabel, Shape};
+use crate::render::svg::canvas::{Anchor, PartLabel, PointShape};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range};
 use crate::render::svg::sheet::{Area, Drawing, Frame, Sheet, TICK, notes};
 use crate::render::svg::style::{COLOURS, GRID, INK, SOFT};
@@ -18,7 +18,7 @@ const NAMES: f64 = 62.0;
 const WIDEST: f64 = 40.0;
 
 /// Draws every set: its value above, its members as a pattern below.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, sets: &Sets) -> Drawing {
+pub(super) fn draw(frame: Frame<'_>, figure: &Figure, sets: &BlockSetChart) -> Drawing {
     let titles: Vec<&str> = sets.panels.iter().map(|panel| panel.title.as_str()).collect();
     let most = sets.panels.iter().map(|panel| panel.blocks).max().unwrap_or(1) as f64;
     let size = (NAMES + WIDTH, 26.0 + HEIGHT + 12.0 + most * ROW + 60.0);
@@ -59,7 +59,7 @@ fn draw_panel(sheet: &mut Sheet, panel: &SetPanel, plot: Area, y: &Scale) {
         let radius = (step * 0.42).clamp(1.6, 4.5);
         let place = (at, y.at(stat.mean));
         sheet.svg.mark_showing(
-            Shape::Circle,
+            PointShape::Circle,
             place,
             radius,
             COLOURS[0],

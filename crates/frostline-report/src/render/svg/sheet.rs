@@ -1,6 +1,6 @@
 //! The frame of every figure: title, banner, panels side by side, notes.
 
-use crate::chart::{Figure, Note, Tone};
+use crate::chart::{ChartNote, Figure, Tone};
 use crate::number::fixed;
 use crate::render::escape::xml;
 use crate::render::svg::canvas::{Anchor, Lettering, Svg, TEXT_COLOUR, TEXT_SIZE, px, text_width, wrapped};
@@ -277,11 +277,11 @@ impl Sheet {
 
 /// The notes of a figure as sentences, with those on its axes.
 pub(super) fn notes(figure: &Figure, x: Spacing, y: (Spacing, (f64, f64))) -> Vec<String> {
-    let said = |note: &Note| match note {
-        Note::Text(text) => Some(text.clone()),
-        Note::XAxis => (x == Spacing::Log)
+    let said = |note: &ChartNote| match note {
+        ChartNote::Text(text) => Some(text.clone()),
+        ChartNote::XAxis => (x == Spacing::Log)
             .then(|| "The horizontal axis is logarithmic: equal steps are equal factors.".into()),
-        Note::YAxis => Some(accuracy_note(y.0, y.1)),
+        ChartNote::YAxis => Some(accuracy_note(y.0, y.1)),
     };
     figure.notes.iter().filter_map(said).collect()
 }

@@ -1,14 +1,14 @@
 //! Colours, dashes and shapes, the same in every figure.
 
 use crate::chart::Tone;
-use crate::render::svg::canvas::{SHAPES, Shape, TEXT_COLOUR};
+use crate::render::svg::canvas::{PointShape, SHAPES, TEXT_COLOUR};
 
 /// How a policy looks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     pub colour: &'static str,
     pub dash: &'static str,
-    pub shape: Shape,
+    pub shape: PointShape,
 }
 
 /// The palette of Okabe and Ito without its yellow, which is too light for lines on white. Black
@@ -27,15 +27,15 @@ pub(super) const WARN: &str = "#B34700";
 /// The look of a tone.
 pub(super) fn style(tone: Tone) -> Style {
     match tone {
-        Tone::Policy(None) => Style { colour: INK, dash: "", shape: Shape::Circle },
+        Tone::Policy(None) => Style { colour: INK, dash: "", shape: PointShape::Circle },
         Tone::Policy(Some(place)) => Style {
             colour: COLOURS[place % COLOURS.len()],
             dash: DASHES[place / COLOURS.len() % DASHES.len()],
             shape: SHAPES[(place + 1) % SHAPES.len()],
         },
         Tone::Reference(place) => {
-            Style { colour: SOFT, dash: REFERENCES[place % REFERENCES.len()], shape: Shape::Circle }
+            Style { colour: SOFT, dash: REFERENCES[place % REFERENCES.len()], shape: PointShape::Circle }
         }
-        Tone::Unnamed(_) => Style { colour: "#C4C4C4", dash: "", shape: Shape::Circle },
+        Tone::Unnamed(_) => Style { colour: "#C4C4C4", dash: "", shape: PointShape::Circle },
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn find_problems(
 ) -> Vec<Finding> {
     let task = |(name, facts): (&String, &TaskFacts)| {
         let of_task = if tasks.len() > 1 { format!(" of the task {}", code(name)) } else { String::new() };
-        let task = Task { settings, facts, name, of_task, longest_input };
+        let task = CheckedTask { settings, facts, name, of_task, longest_input };
         let leaked = [
             task.leaked(
                 "train",
@@ -69,7 +69,7 @@ pub(super) fn find_problems(
 }
 
 /// A task's data.
-struct Task<'a> {
+struct CheckedTask<'a> {
     settings: &'a Settings,
     facts: &'a TaskFacts,
     name: &'a str,
@@ -79,13 +79,13 @@ struct Task<'a> {
 }
 
 /// A part of a split.
-struct Part<'a> {
+struct DatasetPart<'a> {
     split: &'a str,
     count: u64,
     of: u64,
 }
 
-impl Part<'_> {
+impl DatasetPart<'_> {
     fn share(&self) -> f64 {
         if self.of == 0 { 0.0 } else { self.count as f64 / self.of as f64 }
     }
@@ -98,17 +98,17 @@ impl Part<'_> {
 }
 
 /// The parts of which there are any, as one subject, and the largest share.
-fn subject(parts: &[Part<'_>], units: &str) -> (String, f64) {
+fn subject(parts: &[DatasetPart<'_>], units: &str) -> (String, f64) {
     let phrases: Vec<String> =
         parts.iter().filter(|part| part.count > 0).map(|part| part.describe(units)).collect();
-    (listed(&phrases), parts.iter().map(Part::share).fold(0.0, f64::max))
+    (listed(&phrases), parts.iter().map(DatasetPart::share).fold(0.0, f64::max))
 }
 
-impl Task<'_> {
-    fn parts(&self, get: fn(&SplitFacts) -> [u64; 2]) -> Vec<Part<'_>> {
+impl CheckedTask<'_> {
+    fn parts(&self, get: fn(&SplitFacts) -> [u64; 2]) -> Vec<DatasetPart<'_>> {
         let part = |(split, facts)| {
             let [count, of] = get(facts);
-            Part { split, count, of }
+            DatasetPart { split, count, of }
         };
         self.facts.splits().map(part).collect()
     }
@@ -128,7 +128,8 @@ impl Task<'_> {
 
     fn missing_labels(&self) -> Option<Finding> {
         let parts = self.parts(|split| [split.unlabelled, split.sentences]);
-        let parts: Vec<Part<'_>> = parts.into_iter().filter(|part| part.share() > UNLABELLED_FROM).collect();
+        let parts: Vec<DatasetPart<'_>> =
+            parts.into_iter().filter(|part| part.share() > UNLABELLED_FROM).collect();
         let (sentences, share) = subject(&parts, "sentences");
         let labels = self.settings.tasks.get(self.name).map_or("", |task| task.labels.as_str());
         (!parts.is_empty()).then(|| Finding {
@@ -181,7 +182,7 @@ impl Task<'_> {
         let scored = || self.facts.splits().filter(|(name, _)| *name != "train");
         let parts = scored().map(|(split, facts)| {
             let count = self.facts.missing_in_train(facts).map(|(_, count)| count).sum();
-            Part { split, count, of: facts.words }
+            DatasetPart { split, count, of: facts.words }
         });
         let (subject, share) = subject(&parts.collect::<Vec<_>>(), units);
         if subject.is_empty() {

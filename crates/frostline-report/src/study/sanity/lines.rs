@@ -18,7 +18,7 @@ pub(crate) struct FindingLine {
 }
 
 /// What the places of a study are called.
-pub(crate) struct Places<'a> {
+pub(crate) struct PlaceNames<'a> {
     /// All languages.
     pub langs: &'a [&'a str],
     /// Dotted paths of the further axes.
@@ -26,12 +26,12 @@ pub(crate) struct Places<'a> {
 }
 
 /// The findings as lines.
-pub(crate) fn lines(findings: &[Finding], places: &Places<'_>) -> Vec<FindingLine> {
+pub(crate) fn lines(findings: &[Finding], places: &PlaceNames<'_>) -> Vec<FindingLine> {
     grouped(findings, "`sanity` in `report.json` lists all of it.", |finding| places.name(finding))
 }
 
 /// What the findings mean for the rest; nothing if there is none.
-pub(crate) fn summary(findings: &[Finding], places: &Places<'_>) -> Option<String> {
+pub(crate) fn summary(findings: &[Finding], places: &PlaceNames<'_>) -> Option<String> {
     if findings.is_empty() {
         return None;
     }
@@ -74,7 +74,7 @@ pub(super) fn grouped(
     lines
 }
 
-impl Places<'_> {
+impl PlaceNames<'_> {
     /// The places of a finding; empty for all of a study.
     fn name(&self, finding: &Finding) -> String {
         let everywhere = self.langs.iter().all(|lang| finding.langs.iter().any(|own| own == lang));

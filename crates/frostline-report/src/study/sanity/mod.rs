@@ -25,9 +25,9 @@ use serde::{Serialize, Serializer};
 
 use crate::study::baselines::ANY;
 use crate::study::cells::{CellView, distinct};
-use crate::study::groups::Group;
+use crate::study::groups::CellGroup;
 
-pub(crate) use lines::{FindingLine, Places, lines, summary};
+pub(crate) use lines::{FindingLine, PlaceNames, lines, summary};
 
 /// Something that a reader has to know before any comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -142,7 +142,7 @@ pub(crate) struct Examined<'a> {
     pub plan: &'a Plan,
     /// In the plan's order.
     pub cells: &'a [CellView],
-    pub groups: &'a [Group],
+    pub groups: &'a [CellGroup],
     /// The search for learning rates, if there was one.
     pub rates: Option<&'a RateSearch>,
 }
@@ -152,11 +152,11 @@ impl<'a> Examined<'a> {
         distinct(self.groups.iter().map(|group| group.lang.as_str()))
     }
 
-    fn groups_of<'b>(&self, lang: &'b str) -> impl Iterator<Item = &'a Group> + use<'a, 'b> {
+    fn groups_of<'b>(&self, lang: &'b str) -> impl Iterator<Item = &'a CellGroup> + use<'a, 'b> {
         self.groups.iter().filter(move |group| group.lang == lang)
     }
 
-    fn members(&self, group: &'a Group) -> impl Iterator<Item = &'a CellView> {
+    fn members(&self, group: &'a CellGroup) -> impl Iterator<Item = &'a CellView> {
         self.cells.iter().filter(move |view| group.holds(view))
     }
 }

@@ -9,14 +9,14 @@ use crate::number::{fixed, listed};
 use crate::page::code;
 use crate::study::baselines::ANY;
 use crate::study::cells::{CellView, distinct};
-use crate::study::groups::Group;
+use crate::study::groups::CellGroup;
 use crate::study::sanity::options::{RATE, more_of_search, rate, set};
 use crate::study::sanity::scores::{best_of_policies, dev_score};
 use crate::study::sanity::{Examined, Finding, FindingKind, Severity};
 
 /// The best learning rate of some that were tried, if it is the lowest or the highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Edge {
+pub(crate) struct EdgeRate {
     pub rate: f64,
     /// Whether it is the highest that was tried.
     pub is_highest: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Edge {
 
 /// The edge at which the best of some rates lies, each with its score; nothing if it lies between others, or one alone was
 /// tried. This is for the values of an axis and for any other search over rates.
-pub(crate) fn edge(tried: &[(f64, f64)]) -> Option<Edge> {
+pub(crate) fn edge(tried: &[(f64, f64)]) -> Option<EdgeRate> {
     let mut tried = tried.to_vec();
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let best = (0..tried.len()).max_by(|&a, &b| tried[a].1.total_cmp(&tried[b].1))?;
@@ -36,24 +36,24 @@ pub(crate) fn edge(tried: &[(f64, f64)]) -> Option<Edge> {
         at if at + 1 == tried.len() => at - 1,
         _ => return None,
     };
-    Some(Edge { rate: tried[best].0, is_highest: best > 0, gain: tried[best].1 - tried[next].1 })
+    Some(EdgeRate { rate: tried[best].0, is_highest: best > 0, gain: tried[best].1 - tried[next].1 })
 }
 
 /// If rates are an axis: whether the best policy's best rate lies at its edge.
 pub(super) fn axis_at_edge(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
     let axes = study.plan.extra_axes();
     let Some(at) = axes.iter().position(|axis| axis.ends_with(RATE)) else { return Vec::new() };
-    let without_rate = |group: &Group| {
+    let without_rate = |group: &CellGroup| {
         let mut extras = group.extras.clone();
         extras[at] = ANY.into();
         extras
     };
-    let here: Vec<&Group> = study.groups_of(lang).collect();
+    let here: Vec<&CellGroup> = study.groups_of(lang).collect();
     let places = distinct(here.iter().map(|group| without_rate(group)));
     let found = places.into_iter().filter_map(|extras| {
-        let groups: Vec<&Group> =
+        let groups: Vec<&CellGroup> =
             here.iter().copied().filter(|group| without_rate(group) == extras).collect();
-        let edges: Vec<(&str, f64, Option<Edge>)> = best_of_policies(study, groups.iter().copied())
+        let edges: Vec<(&str, f64, Option<EdgeRate>)> = best_of_policies(study, groups.iter().copied())
             .into_iter()
             .map(|best| {
                 let tried = groups.iter().filter(|group| group.policy == best.policy).filter_map(|group| {
@@ -76,7 +76,7 @@ fn of_edge(
     lang: &str,
     extras: Vec<String>,
     axis: &str,
-    (policy, edge): (&str, Edge),
+    (policy, edge): (&str, EdgeRate),
     others: &[String],
 ) -> Finding {
     let points = 100.0 * edge.gain;

@@ -6,7 +6,7 @@ use crate::number::{fixed, listed};
 use crate::page::code;
 use crate::study::baselines::{BaselineStats, of_cells};
 use crate::study::cells::{BASELINE, CellView, Done, distinct};
-use crate::study::groups::Group;
+use crate::study::groups::CellGroup;
 use crate::study::sanity::options::{RATE, other_rates, own_rate};
 use crate::study::sanity::{Examined, Finding, FindingKind, Severity};
 use crate::study::stages::{ScoredBy, value};
@@ -15,7 +15,7 @@ use crate::study::stages::{ScoredBy, value};
 #[derive(Clone, Copy)]
 pub(super) struct BestGroup<'a> {
     pub policy: &'a str,
-    pub group: &'a Group,
+    pub group: &'a CellGroup,
     /// The mean score on dev by the headline's own metric, in [0, 1].
     pub score: f64,
 }
@@ -30,7 +30,7 @@ pub(super) fn find_problems(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
 /// The best group of each policy among these, in their order.
 pub(super) fn best_of_policies<'a>(
     study: &Examined<'a>,
-    groups: impl Iterator<Item = &'a Group>,
+    groups: impl Iterator<Item = &'a CellGroup>,
 ) -> Vec<BestGroup<'a>> {
     let mut best: Vec<BestGroup<'a>> = Vec::new();
     for group in groups {
@@ -46,7 +46,7 @@ pub(super) fn best_of_policies<'a>(
 }
 
 /// The mean score of a group on dev, by the headline's own metric.
-pub(super) fn dev_score<'a>(study: &Examined<'a>, group: &'a Group) -> Option<f64> {
+pub(super) fn dev_score<'a>(study: &Examined<'a>, group: &'a CellGroup) -> Option<f64> {
     let scores = study.members(group).filter_map(|view| Some(value(view.done()?.score("dev")?)));
     let scores: Vec<f64> = scores.collect();
     (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
@@ -153,7 +153,7 @@ fn with_score(one: &BestGroup<'_>) -> String {
 
 /// Policies that predict one label, or score exactly what the most frequent tag does.
 fn nothing_learned(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
-    let groups: Vec<&Group> = study.groups_of(lang).collect();
+    let groups: Vec<&CellGroup> = study.groups_of(lang).collect();
     let policies = distinct(groups.iter().map(|group| group.policy.as_str()));
     let mut found: Vec<(&str, String)> = Vec::new();
     let mut trained = 0;

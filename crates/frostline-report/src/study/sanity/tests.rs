@@ -6,7 +6,7 @@ use frostline_record::{Forms, Overlap, Settings, SplitFacts, TaskFacts, Unit};
 
 use super::rates::edge;
 use super::{
-    Finding, FindingKind, FindingLine, Places, Severity, data, data_warnings, forbidding, lines, summary,
+    Finding, FindingKind, FindingLine, PlaceNames, Severity, data, data_warnings, forbidding, lines, summary,
 };
 
 /// A split of so many words in sentences of ten, with these tags.
@@ -219,7 +219,7 @@ fn of_many_places_three_are_shown_and_the_others_named() {
     };
     let all: Vec<Finding> = langs.iter().map(|lang| finding(lang)).collect();
     let text = |findings: &[Finding]| {
-        let places = Places { langs: &langs, axes: &[] };
+        let places = PlaceNames { langs: &langs, axes: &[] };
         let lines = lines(findings, &places).iter().map(FindingLine::for_page).collect::<Vec<_>>().join("\n");
         format!("{}\n{lines}", summary(findings, &places).unwrap_or_default())
     };

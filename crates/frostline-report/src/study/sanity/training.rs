@@ -2,8 +2,8 @@
 
 use crate::number::{count, listed, plural, signed};
 use crate::page::code;
-use crate::study::cells::{BASELINE, CellView, Done, State, distinct};
-use crate::study::groups::Group;
+use crate::study::cells::{BASELINE, CellResult, CellView, Done, distinct};
+use crate::study::groups::CellGroup;
 use crate::study::sanity::options::{more_epochs, more_seeds};
 use crate::study::sanity::scores::{BestGroup, best_of_policies};
 use crate::study::sanity::{Examined, Finding, FindingKind, Severity};
@@ -124,7 +124,7 @@ struct Rise {
     gain: Option<f64>,
 }
 
-fn last_rise<'a>(study: &Examined<'a>, group: &'a Group) -> Option<Rise> {
+fn last_rise<'a>(study: &Examined<'a>, group: &'a CellGroup) -> Option<Rise> {
     let done: Vec<&Done> = study.members(group).filter_map(CellView::done).collect();
     let of_cell = |done: &&Done| -> Option<(usize, Option<f64>)> {
         let result = &done.result;
@@ -153,11 +153,11 @@ fn undone(study: &Examined<'_>, lang: &str) -> Option<Finding> {
     let failed: Vec<&str> = cells
         .iter()
         .filter_map(|view| match &view.state {
-            State::Failed { error, .. } => Some(error.lines().next().unwrap_or_default()),
+            CellResult::Failed { error, .. } => Some(error.lines().next().unwrap_or_default()),
             _ => None,
         })
         .collect();
-    let missing = cells.iter().filter(|view| matches!(view.state, State::Missing)).count();
+    let missing = cells.iter().filter(|view| matches!(view.state, CellResult::Missing)).count();
     let without: Vec<String> = without_result(study, lang);
     let parts =
         [(failed.len(), "failed"), (missing, if missing == 1 { "is missing" } else { "are missing" })];

@@ -4,41 +4,43 @@
 mod choices;
 mod worth;
 
-use crate::chart::{Bar, BarPanel, BarRow, Bars, Chart, Figure, Lengths, Note, SetPanel, Sets, Theme, Tone};
-use crate::fields::Fields;
+use crate::chart::{
+    Bar, BarPanel, BarRow, Bars, BlockSetChart, Chart, ChartNote, Figure, Lengths, SetPanel, Theme, Tone,
+};
+use crate::fields::JsonFields;
 use crate::keys;
 use crate::number::{count, signed};
 use crate::page::Page;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::words::{extras_name, units};
-use crate::study::{Stored, Study};
-use crate::table::{Quantity, Value};
-use crate::topic::{Place, Topic};
+use crate::study::{StoredPredictions, Study};
+use crate::table::{Quantity, TableValue};
+use crate::topic::{ReportPlace, Topic};
 
 use choices::{BlockChoice, block_choices};
 use frostline_score::MeanStd;
 use worth::{BestSet, BlockWorth, Lattice, SentenceErrors, best_sets, lattices, sentence_errors};
 
 /// Sets of blocks, with what each block is worth.
-pub(crate) struct Blocks {
+pub(crate) struct BlocksTopic {
     errors: SentenceErrors,
     worths: Vec<BlockWorth>,
     best: Vec<BestSet>,
     choices: Vec<BlockChoice>,
 }
 
-impl Blocks {
+impl BlocksTopic {
     /// Computes the worths of a study. If one seed froze every set, stored predictions give the error.
-    pub fn of(study: &Study, stored: &mut Stored<'_>) -> Self {
+    pub fn of(study: &Study, stored: &mut StoredPredictions<'_>) -> Self {
         let errors = sentence_errors(study, stored);
         let worths = lattices(study).iter().flat_map(|lattice| lattice.worths(&errors)).collect();
         Self { worths, best: best_sets(study), choices: block_choices(study), errors }
     }
 }
 
-impl Topic for Blocks {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        if let Place::Language(lang) = place {
+impl Topic for BlocksTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
+        if let ReportPlace::Language(lang) = place {
             self.worths(study, lang, page);
             self.best(study, lang, page);
             self.choices(study, lang, page);
@@ -53,15 +55,15 @@ impl Topic for Blocks {
         vec![sets_figure(study, &lattices), self.worths_figure(study, &lattices)]
     }
 
-    fn facts(&self, _: &Study) -> Fields {
-        Fields::default()
+    fn facts(&self, _: &Study) -> JsonFields {
+        JsonFields::default()
             .with_some("blocks", &self.worths)
             .with_some("best_sets", &self.best)
             .with_some("block_choices", &self.choices)
     }
 }
 
-impl Blocks {
+impl BlocksTopic {
     fn of_lattice<'a>(&'a self, lattice: &'a Lattice<'_>) -> impl DoubleEndedIterator<Item = &'a BlockWorth> {
         self.worths.iter().filter(|worth| worth.lang == lattice.lang && worth.extras == lattice.extras)
     }
@@ -120,7 +122,7 @@ impl Blocks {
             .column("Lost by freezing it", Quantity::Points(2), |row| row.0.shapley_loss)
             .column("95 % interval", Quantity::Change(2), |row| row.0.interval)
             .column("In a linear model", Quantity::Points(2), |row| {
-                Value::Error(row.0.regression_loss, row.0.regression_error)
+                TableValue::Error(row.0.regression_loss, row.0.regression_error)
             })
             .column("Seeds", Quantity::Count, |row| row.0.seeds);
         page.table(columns.table(rows));
@@ -165,7 +167,7 @@ impl Blocks {
             let rows = self.of_lattice(lattice).rev().map(row).collect();
             BarPanel::new(panel_title(study, lattice), axis, rows)
         });
-        let mut notes: Vec<Note> = vec![
+        let mut notes: Vec<ChartNote> = vec![
             "Bar and number: the Shapley value, in points of accuracy on dev. The bars of a panel sum to what freezing \
              all blocks costs. Diamond: accuracy with the block free minus frozen."
                 .into(),
@@ -249,12 +251,12 @@ fn sets_figure(study: &Study, lattices: &[Lattice<'_>]) -> Figure {
         blocks: lattice.blocks,
         columns: columns(lattice),
     });
-    let mut notes: Vec<Note> =
+    let mut notes: Vec<ChartNote> =
         vec!["A column is a set of frozen blocks. The dashed line is the accuracy with none frozen.".into()];
     if lattices.iter().any(|lattice| lattice.seeds() > 1) {
         notes.push("Vertical line: one standard deviation over seeds.".into());
     }
-    notes.push(Note::YAxis);
+    notes.push(ChartNote::YAxis);
     Figure {
         path: "figures/subsets.svg",
         title: dev_accuracy!(" by which blocks are frozen"),
@@ -265,7 +267,7 @@ fn sets_figure(study: &Study, lattices: &[Lattice<'_>]) -> Figure {
              then by accuracy.",
             units(study).many
         ),
-        chart: Chart::Sets(Sets { panels: panels.collect(), y_title: DEV_AXIS }),
+        chart: Chart::Sets(BlockSetChart { panels: panels.collect(), y_title: DEV_AXIS }),
         notes,
         across: 1,
     }

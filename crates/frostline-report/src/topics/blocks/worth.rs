@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::study::prediction_file::checked;
 use crate::study::predictions::is_right_label;
 use crate::study::tagged::{Expected, Tagged};
-use crate::study::{CellView, Stored, Study, distinct};
+use crate::study::{CellView, StoredPredictions, Study, distinct};
 
 /// Half the width of a normal distribution's 95 % interval, in standard errors.
 const NORMAL: f64 = 1.959_964;
@@ -209,7 +209,7 @@ fn frozen_blocks(accounts: &Accounts) -> Option<(usize, usize)> {
 }
 
 /// For lattices of one seed: the error that the sentences of dev give, from the stored predictions.
-pub(super) fn sentence_errors(study: &Study, stored: &mut Stored<'_>) -> SentenceErrors {
+pub(super) fn sentence_errors(study: &Study, stored: &mut StoredPredictions<'_>) -> SentenceErrors {
     let alone = lattices(study).into_iter().filter(|lattice| stored.can_read() && lattice.seeds.len() == 1);
     let alone: Vec<Lattice<'_>> = alone.collect();
     let errors = alone.into_iter().map(|lattice| {
@@ -219,7 +219,7 @@ pub(super) fn sentence_errors(study: &Study, stored: &mut Stored<'_>) -> Sentenc
     errors.collect()
 }
 
-fn errors_of(lattice: &Lattice<'_>, stored: &mut Stored<'_>) -> Result<Vec<f64>, String> {
+fn errors_of(lattice: &Lattice<'_>, stored: &mut StoredPredictions<'_>) -> Result<Vec<f64>, String> {
     let mut sizes: Vec<f64> = Vec::new();
     let mut parts: Vec<Vec<f64>> = Vec::new();
     for (set, view) in lattice.seeds[0].iter().enumerate() {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::number::fixed;
 use crate::study::words::extras_name;
 use crate::study::{CellView, Study, distinct};
-use crate::topics::claims::verdict::{Answer, Verdict, Wanted, amount, short};
+use crate::topics::claims::verdict::{ClaimVerdict, TestAnswer, WantedDifference, amount, short};
 
 /// How many cells are near their end.
 #[derive(Clone, Debug, Serialize)]
@@ -91,7 +91,7 @@ impl Course {
     }
 }
 
-pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) -> Answer<NearEnd> {
+pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) -> TestAnswer<NearEnd> {
     let epoch = test.epoch as usize;
     let end = match test.of {
         End::Last => "their last epoch",
@@ -113,7 +113,7 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
             0 => "no cell that is done has these policies and an epoch".into(),
             _ => format!("no cell continues after epoch {epoch}, so each is near its end"),
         };
-        return Answer { asks, verdict: Verdict::NotTested, found: Err(why) };
+        return TestAnswer { asks, verdict: ClaimVerdict::NotTested, found: Err(why) };
     };
     let kinds = distinct(long.iter().map(|course| (&course.cells, &course.policy)));
     let rows = kinds.into_iter().filter_map(|kind| {
@@ -124,7 +124,7 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
     let share = share_by_seed(test, &long);
     // How far the share lies above the one that is claimed.
     let ahead = share.mean.interval.map(|ends| ends.map(|end| end - test.share));
-    let verdict = Wanted::Above(0.0).verdict(ahead);
+    let verdict = WantedDifference::Above(0.0).verdict(ahead);
     let found = NearEnd {
         rows: rows.collect(),
         share,
@@ -132,7 +132,7 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
         too_short: all.len() - long.len(),
         all: whole,
     };
-    Answer { asks, verdict, found: Ok(found) }
+    TestAnswer { asks, verdict, found: Ok(found) }
 }
 
 fn count_near(test: &Converged, courses: &[&Course], cells: String, policy: String) -> Option<Near> {
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!((near.interval, near.mean.mean), (IntervalKind::Wilson, 1.0));
         // 20 / (20 + 1.96²)
         assert_eq!(interval(near), Some([0.8389, 1.0]));
-        assert_eq!(Wanted::Above(0.5).verdict(near.mean.interval), Verdict::Supported);
+        assert_eq!(WantedDifference::Above(0.5).verdict(near.mean.interval), ClaimVerdict::Supported);
 
         let single = share(&[(1, 10, 10)]);
         assert_eq!((single.interval, interval(single)), (IntervalKind::Student, None));

@@ -5,17 +5,19 @@ use frostline_record::{Along, Compared, Comparisons, Drift, Measure, MoreOf};
 
 use crate::number::listed;
 use crate::study::cells::shown;
-use crate::study::comparison::Comparison;
+use crate::study::comparison::SplitComparison;
 use crate::study::hardware::Hardware;
 use crate::study::outcomes::After;
 use crate::study::{BASELINE, CellView, Study, distinct};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::intervals::BySentence;
 use crate::topics::claims::memory;
-use crate::topics::claims::pairs::Pair;
+use crate::topics::claims::pairs::CellPair;
 use crate::topics::claims::rows::{Differences, PairedComparison, place, rows, versus};
 use crate::topics::claims::steps;
-use crate::topics::claims::verdict::{Answer, Question, Verdict, Wanted, amount, by_more_than, has, short};
+use crate::topics::claims::verdict::{
+    ClaimVerdict, DifferenceQuestion, TestAnswer, WantedDifference, amount, by_more_than, has, short,
+};
 
 /// Which policies A and B are: ` (A: first-2 and first-4; B: none)`.
 fn name_sides(a: &[String], b: &[String]) -> String {
@@ -24,7 +26,7 @@ fn name_sides(a: &[String], b: &[String]) -> String {
 
 /// What a test of policies asks of A and B.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Asked {
+pub(super) enum AskedRelation {
     /// A has less than B.
     Less,
     /// They differ by no more than a margin.
@@ -33,22 +35,24 @@ pub(super) enum Asked {
     LosesAtMost,
 }
 
-impl Asked {
+impl AskedRelation {
     /// The question in words and as a rule.
-    fn of(self, test: &Compared, gauge: &Gauge<'_>) -> (String, Wanted) {
+    fn of(self, test: &Compared, gauge: &Gauge<'_>) -> (String, WantedDifference) {
         let (name, unit, sides) = (&gauge.name, gauge.difference_unit(), name_sides(&test.a, &test.b));
         let margin = amount(test.margin, unit);
         match self {
             Self::Less => {
                 let more = by_more_than(test.margin, unit);
-                (format!("A has less {name} than B{more}{sides}"), Wanted::Below(test.margin))
+                (format!("A has less {name} than B{more}{sides}"), WantedDifference::Below(test.margin))
             }
-            Self::EqualWithin => {
-                (format!("A and B differ by at most {margin} in {name}{sides}"), Wanted::Within(test.margin))
-            }
-            Self::LosesAtMost => {
-                (format!("A loses at most {margin} of {name} against B{sides}"), Wanted::Above(-test.margin))
-            }
+            Self::EqualWithin => (
+                format!("A and B differ by at most {margin} in {name}{sides}"),
+                WantedDifference::Within(test.margin),
+            ),
+            Self::LosesAtMost => (
+                format!("A loses at most {margin} of {name} against B{sides}"),
+                WantedDifference::Above(-test.margin),
+            ),
         }
     }
 }
@@ -57,12 +61,12 @@ impl Asked {
 pub(super) fn between(
     study: &Study,
     cells: &[&CellView],
-    (test, asked): (&Compared, Asked),
+    (test, asked): (&Compared, AskedRelation),
     comparisons: Comparisons,
-) -> Answer<Differences> {
+) -> TestAnswer<Differences> {
     let gauge = &Gauge::new(test.measure, &test.task, cells);
     let (asks, wanted) = asked.of(test, gauge);
-    let question = Question { wanted, comparisons };
+    let question = DifferenceQuestion { wanted, comparisons };
     if gauge.split().is_none() {
         return by_steps(study, cells, test, gauge, asks, question);
     }
@@ -81,7 +85,7 @@ pub(super) fn between(
 }
 
 /// The row of the study's verdicts that compares what a pair compares: the headline of a policy and of `none`.
-fn in_study<'a>(study: &'a Study, gauge: &Gauge<'_>, pair: &Pair<'_>) -> Option<&'a Comparison> {
+fn in_study<'a>(study: &'a Study, gauge: &Gauge<'_>, pair: &CellPair<'_>) -> Option<&'a SplitComparison> {
     let (a, b) = pair.twins.filter(|(_, b)| b.cell.settings.policy == BASELINE)?;
     let view = study.cells.iter().find(|view| view.cell.id == a.cell.id)?;
     let is_headline = [a, b].iter().all(|end| end.task == end.cell.settings.headline());
@@ -96,8 +100,8 @@ fn by_steps(
     test: &Compared,
     gauge: &Gauge<'_>,
     asks: String,
-    question: Question,
-) -> Answer<Differences> {
+    question: DifferenceQuestion,
+) -> TestAnswer<Differences> {
     let planned = planned_comparisons(study, cells, &test.pairs());
     if planned.iter().all(|(place, _)| place.is_empty()) {
         return nothing_compared(asks, cells, test.a.iter().chain(&test.b));
@@ -112,7 +116,7 @@ fn by_steps(
     };
     let Some((rows, together)) = rows else {
         let found = pairs_of_policies(study, cells, &test.pairs(), &|view| gauge.end(view));
-        let is_even = |pair: &Pair<'_>| pair.all(|cell| cell.settings.has_even_steps());
+        let is_even = |pair: &CellPair<'_>| pair.all(|cell| cell.settings.has_even_steps());
         return match test.measure {
             Measure::Memory => not_tested(asks, memory::UNMEASURED.into()),
             _ if found.is_empty() => nothing_compared(asks, cells, test.a.iter().chain(&test.b)),
@@ -138,7 +142,7 @@ pub(super) fn drift<'a>(
     cells: &[&'a CellView],
     test: &'a Drift,
     comparisons: Comparisons,
-) -> Answer<Differences> {
+) -> TestAnswer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let stage = match test.stage.as_str() {
         "" => "the last stage".into(),
@@ -181,7 +185,7 @@ pub(super) fn drift<'a>(
         };
     }
     let found = MeasuredPairs { pairs: &pairs, sentences: None, planned };
-    let question = Question { wanted: Wanted::Above(test.margin), comparisons };
+    let question = DifferenceQuestion { wanted: WantedDifference::Above(test.margin), comparisons };
     answer_pairs(asks, format!("change of {}, points", gauge.name), &gauge, found, question)
 }
 
@@ -201,7 +205,7 @@ fn along_axis<'a>(
     cells: &[&'a CellView],
     along: &Along,
     measured: &dyn Fn(&'a CellView) -> Option<(After<'a>, f64)>,
-) -> (Vec<Pair<'a>>, Vec<Planned>) {
+) -> (Vec<CellPair<'a>>, Vec<PlannedComparison>) {
     let (mut found, mut planned) = (Vec::new(), Vec::new());
     let Some(axis) = study.axes().iter().position(|axis| *axis == along.axis) else {
         return (found, planned);
@@ -217,7 +221,7 @@ fn along_axis<'a>(
         let of_cells = format!("{}, {}", place(study, view, Some(axis)), view.cell.settings.policy);
         planned.push((of_cells.clone(), names.clone()));
         if let [Some((a, of_a)), Some((b, of_b))] = [view, *twin].map(measured) {
-            found.push(Pair::new([a, b], of_cells, names.clone(), [of_a, of_b]));
+            found.push(CellPair::new([a, b], of_cells, names.clone(), [of_a, of_b]));
         }
     }
     (found, planned)
@@ -229,7 +233,7 @@ pub(super) fn more_of(
     cells: &[&CellView],
     test: &MoreOf,
     comparisons: Comparisons,
-) -> Answer<Differences> {
+) -> TestAnswer<Differences> {
     let gauge = Gauge::new(test.measure, &test.task, cells);
     let names = name_values(&test.axis, [&test.to, &test.from]);
     let (asks, wanted) = question_of_more(test, &gauge, &names);
@@ -257,7 +261,7 @@ pub(super) fn more_of(
             [a, b.copied()].map(|view| gauge.end(view?))
         };
         if let [Some((a, of_a)), Some((b, of_b))] = ends {
-            found.push(Pair::new([a, b], of_cells, names.clone(), [of_a, of_b]));
+            found.push(CellPair::new([a, b], of_cells, names.clone(), [of_a, of_b]));
         }
     }
     if found.is_empty() {
@@ -274,21 +278,21 @@ pub(super) fn more_of(
     // Two languages have no sentence in common.
     let sentences = by_sentence(study, &gauge).filter(|_| !of_langs);
     let found = MeasuredPairs { pairs: &found, sentences, planned };
-    answer_pairs(asks, gauge.titled(), &gauge, found, Question { wanted, comparisons })
+    answer_pairs(asks, gauge.titled(), &gauge, found, DifferenceQuestion { wanted, comparisons })
 }
 
 /// What the test asks, in words and as a rule.
-fn question_of_more(test: &MoreOf, gauge: &Gauge<'_>, [a, b]: &[String; 2]) -> (String, Wanted) {
+fn question_of_more(test: &MoreOf, gauge: &Gauge<'_>, [a, b]: &[String; 2]) -> (String, WantedDifference) {
     let (name, unit) = (&gauge.name, gauge.difference_unit());
     match test.gain {
         None => {
             let margin = by_more_than(test.margin, unit);
-            (format!("{a} (A) gives more {name} than {b} (B){margin}"), Wanted::Above(test.margin))
+            (format!("{a} (A) gives more {name} than {b} (B){margin}"), WantedDifference::Above(test.margin))
         }
         Some(gain) => {
             let (shown, margin) = (short(gain), short(test.margin));
             let asks = format!("{a} (A) gives {shown} ± {margin} {unit} more {name} than {b} (B)");
-            (asks, Wanted::Near { gain, margin: test.margin })
+            (asks, WantedDifference::Near { gain, margin: test.margin })
         }
     }
 }
@@ -299,7 +303,7 @@ fn pairs_of_policies<'a>(
     cells: &[&'a CellView],
     pairs: &[(&str, &str)],
     measured: &dyn Fn(&'a CellView) -> Option<(After<'a>, f64)>,
-) -> Vec<Pair<'a>> {
+) -> Vec<CellPair<'a>> {
     let mut found = Vec::new();
     for &(a, b) in pairs {
         for &view in cells.iter().filter(|view| view.cell.settings.policy == a) {
@@ -308,7 +312,7 @@ fn pairs_of_policies<'a>(
             let values = [Some(view), twin].map(|view| view.and_then(measured));
             if let [Some((end_a, of_a)), Some((end_b, of_b))] = values {
                 let names = [a, b].map(String::from);
-                found.push(Pair::new([end_a, end_b], place(study, view, None), names, [of_a, of_b]));
+                found.push(CellPair::new([end_a, end_b], place(study, view, None), names, [of_a, of_b]));
             }
         }
     }
@@ -343,17 +347,17 @@ fn by_sentence<'a>(study: &'a Study, gauge: &Gauge<'_>) -> Option<BySentence<'a>
 }
 
 /// A comparison that a test asks for: its cells, and what is compared.
-type Planned = (String, [String; 2]);
+type PlannedComparison = (String, [String; 2]);
 
 /// What was measured for a test.
 struct MeasuredPairs<'a> {
-    pairs: &'a [Pair<'a>],
+    pairs: &'a [CellPair<'a>],
     sentences: Option<BySentence<'a>>,
-    planned: Vec<Planned>,
+    planned: Vec<PlannedComparison>,
 }
 
 /// The comparisons of policies that a test asks for, done or not. A pair that no cells of the sweep have is one too.
-fn planned_comparisons(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Vec<Planned> {
+fn planned_comparisons(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)]) -> Vec<PlannedComparison> {
     let mut planned = Vec::new();
     for &(a, b) in pairs {
         let names = [a, b].map(String::from);
@@ -372,8 +376,8 @@ fn planned_comparisons(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)
 }
 
 /// The names of planned comparisons that have no row.
-fn missing_comparisons(planned: &[Planned], rows: &[PairedComparison]) -> Vec<String> {
-    let has_row = |(cells, names): &&Planned| {
+fn missing_comparisons(planned: &[PlannedComparison], rows: &[PairedComparison]) -> Vec<String> {
+    let has_row = |(cells, names): &&PlannedComparison| {
         rows.iter().any(|row| row.cells == *cells && row.names.as_ref() == Some(names))
     };
     distinct(planned.iter().filter(|one| !has_row(one)).map(|(cells, names)| versus(cells, names)))
@@ -384,16 +388,16 @@ fn answer_pairs(
     measured: String,
     gauge: &Gauge<'_>,
     found: MeasuredPairs<'_>,
-    question: Question,
-) -> Answer<Differences> {
+    question: DifferenceQuestion,
+) -> TestAnswer<Differences> {
     let (rows, together) = rows(gauge, found.pairs, found.sentences, question);
     let missing = missing_comparisons(&found.planned, &rows);
     let (unit, comparisons) = (gauge.difference_unit(), question.comparisons);
     answer_of(asks, Differences { measured, unit, comparisons, rows, together, missing })
 }
 
-fn answer_of(asks: String, found: Differences) -> Answer<Differences> {
-    Answer { asks, verdict: found.verdict(), found: Ok(found) }
+fn answer_of(asks: String, found: Differences) -> TestAnswer<Differences> {
+    TestAnswer { asks, verdict: found.verdict(), found: Ok(found) }
 }
 
 /// A setting's value as everywhere in the study.
@@ -406,7 +410,7 @@ fn nothing_compared<'a>(
     asks: String,
     cells: &[&CellView],
     policies: impl Iterator<Item = &'a String>,
-) -> Answer<Differences> {
+) -> TestAnswer<Differences> {
     let planned = |policy: &&String| cells.iter().any(|view| view.cell.settings.policy == **policy);
     let missing: Vec<String> =
         policies.filter(|policy| !planned(policy)).map(|policy| format!("`{policy}`")).collect();
@@ -418,6 +422,6 @@ fn nothing_compared<'a>(
     not_tested(asks, why)
 }
 
-fn not_tested(asks: String, why: String) -> Answer<Differences> {
-    Answer { asks, verdict: Verdict::NotTested, found: Err(why) }
+fn not_tested(asks: String, why: String) -> TestAnswer<Differences> {
+    TestAnswer { asks, verdict: ClaimVerdict::NotTested, found: Err(why) }
 }

@@ -9,7 +9,7 @@ use crate::study::comparison::{Judging, PairsBySeed};
 use crate::study::distinct;
 use crate::study::outcomes::{Outcomes, Twins};
 use crate::study::scores::ScoreKind;
-use crate::topics::claims::pairs::{Pair, kind};
+use crate::topics::claims::pairs::{CellPair, kind};
 
 /// The sentences of an accuracy: what each cell has right, and the split.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub(super) struct BySentence<'a> {
 
 /// The intervals of a language's single comparisons, in points; nothing for one seed or without stored predictions.
 pub(super) fn of_singles(
-    kinds: &[Vec<&Pair<'_>>],
+    kinds: &[Vec<&CellPair<'_>>],
     by_sentence: Option<BySentence<'_>>,
 ) -> Vec<Option<[f64; 2]>> {
     let mut found: Vec<_> = kinds.iter().map(|pairs| in_study(pairs)).collect();
@@ -44,7 +44,7 @@ pub(super) fn of_singles(
 }
 
 /// The interval of the row in the study's own table of verdicts.
-fn in_study(pairs: &[&Pair<'_>]) -> Option<[f64; 2]> {
+fn in_study(pairs: &[&CellPair<'_>]) -> Option<[f64; 2]> {
     let compared = pairs.first()?.in_study?;
     let has_all = pairs.len() == compared.seeds.len()
         && pairs.iter().all(|pair| compared.seeds.contains(&pair.seed))
@@ -52,12 +52,16 @@ fn in_study(pairs: &[&Pair<'_>]) -> Option<[f64; 2]> {
     compared.judged().filter(|_| has_all).map(|judged| in_points(judged.interval))
 }
 
-fn twins_by_seed<'a>(pairs: &[&Pair<'a>]) -> PairsBySeed<'a> {
+fn twins_by_seed<'a>(pairs: &[&CellPair<'a>]) -> PairsBySeed<'a> {
     pairs.iter().filter_map(|pair| Some((pair.seed, pair.twins?))).collect()
 }
 
 /// The interval of the mean of several comparisons, in points; nothing for one seed, or if predictions are missing.
-pub(super) fn of_mean(pairs: &[&Pair<'_>], seeds: &[u64], by_sentence: BySentence<'_>) -> Option<[f64; 2]> {
+pub(super) fn of_mean(
+    pairs: &[&CellPair<'_>],
+    seeds: &[u64],
+    by_sentence: BySentence<'_>,
+) -> Option<[f64; 2]> {
     if seeds.len() < 2 {
         return None;
     }

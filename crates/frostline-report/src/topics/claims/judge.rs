@@ -8,15 +8,15 @@ use serde::Serialize;
 use crate::study::twins::OtherNames;
 use crate::study::{CellView, Study};
 use crate::topics::claims::convergence::{self, NearEnd};
-use crate::topics::claims::differences::{self, Asked, between};
+use crate::topics::claims::differences::{self, AskedRelation, between};
 use crate::topics::claims::rows::Differences;
-use crate::topics::claims::verdict::{Answer, Verdict, has, together};
+use crate::topics::claims::verdict::{ClaimVerdict, TestAnswer, has, together};
 
 /// A claim with its verdict.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Judged {
+pub(crate) struct JudgedClaim {
     pub says: String,
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     pub needs: Needs,
     pub comparisons: Comparisons,
     pub tests: Vec<Tested>,
@@ -27,7 +27,7 @@ pub(crate) struct Judged {
 pub(crate) struct Tested {
     /// What must be for the test to hold.
     pub asks: String,
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     pub found: TestResult,
 }
 
@@ -47,19 +47,19 @@ impl Tested {
         matches!(&self.found, TestResult::Differences(found) if found.rows.len() + found.missing.len() > 1)
     }
 
-    fn of<T>(answer: Answer<T>, found: fn(T) -> TestResult) -> Self {
-        let Answer { asks, verdict, found: answer } = answer;
+    fn of<T>(answer: TestAnswer<T>, found: fn(T) -> TestResult) -> Self {
+        let TestAnswer { asks, verdict, found: answer } = answer;
         Self { asks, verdict, found: answer.map_or_else(TestResult::Nothing, found) }
     }
 }
 
 /// All claims of the plan.
-pub(super) fn judge(study: &Study) -> Vec<Judged> {
+pub(super) fn judge(study: &Study) -> Vec<JudgedClaim> {
     let names = OtherNames::of(&study.sweep);
     study.sweep.plan.claims.iter().map(|claim| of_claim(study, &names, claim)).collect()
 }
 
-fn of_claim(study: &Study, names: &OtherNames<'_>, claim: &Claim) -> Judged {
+fn of_claim(study: &Study, names: &OtherNames<'_>, claim: &Claim) -> JudgedClaim {
     let only = names.in_filter(&claim.only);
     let judged = |test: &ClaimTest| {
         let test = test.clone().renamed(|name| names.policy(name).to_string());
@@ -71,12 +71,21 @@ fn of_claim(study: &Study, names: &OtherNames<'_>, claim: &Claim) -> Judged {
     let mut tests: Vec<Tested> = claim.tests.iter().map(judged).collect();
     if !claim.untestable.is_empty() {
         let found = TestResult::Nothing(claim.untestable.trim().trim_end_matches('.').into());
-        tests =
-            vec![Tested { asks: "nothing here can decide it".into(), verdict: Verdict::NotTested, found }];
+        tests = vec![Tested {
+            asks: "nothing here can decide it".into(),
+            verdict: ClaimVerdict::NotTested,
+            found,
+        }];
     }
-    let verdicts: Vec<Verdict> = tests.iter().map(|test| test.verdict).collect();
+    let verdicts: Vec<ClaimVerdict> = tests.iter().map(|test| test.verdict).collect();
     let verdict = together(claim.needs, &verdicts);
-    Judged { says: claim.says.clone(), verdict, needs: claim.needs, comparisons: claim.comparisons, tests }
+    JudgedClaim {
+        says: claim.says.clone(),
+        verdict,
+        needs: claim.needs,
+        comparisons: claim.comparisons,
+        tests,
+    }
 }
 
 fn of_test(study: &Study, cells: &[&CellView], test: &ClaimTest, comparisons: Comparisons) -> Tested {
@@ -84,9 +93,13 @@ fn of_test(study: &Study, cells: &[&CellView], test: &ClaimTest, comparisons: Co
         ClaimTest::Converged(test) => {
             return Tested::of(convergence::converged(study, cells, test), TestResult::Convergence);
         }
-        ClaimTest::Less(test) => between(study, cells, (test, Asked::Less), comparisons),
-        ClaimTest::EqualWithin(test) => between(study, cells, (test, Asked::EqualWithin), comparisons),
-        ClaimTest::LosesAtMost(test) => between(study, cells, (test, Asked::LosesAtMost), comparisons),
+        ClaimTest::Less(test) => between(study, cells, (test, AskedRelation::Less), comparisons),
+        ClaimTest::EqualWithin(test) => {
+            between(study, cells, (test, AskedRelation::EqualWithin), comparisons)
+        }
+        ClaimTest::LosesAtMost(test) => {
+            between(study, cells, (test, AskedRelation::LosesAtMost), comparisons)
+        }
         ClaimTest::MoreOf(test) => differences::more_of(study, cells, test, comparisons),
         ClaimTest::Drift(test) => differences::drift(study, cells, test, comparisons),
     };

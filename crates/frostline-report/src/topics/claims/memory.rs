@@ -7,7 +7,7 @@ use crate::study::turns::StepCost;
 use crate::study::{CellView, Study};
 use crate::topics::claims::rows::{Over, PairedComparison};
 use crate::topics::claims::step_twins::{measure_twins, pooled_rows};
-use crate::topics::claims::verdict::{Question, Wanted};
+use crate::topics::claims::verdict::{DifferenceQuestion, WantedDifference};
 
 /// How far a process's peak may be from the peak of another run, as a part of it. A GPU's allocator counts the same bytes in every
 /// run.
@@ -48,7 +48,7 @@ pub(super) fn rows(
     study: &Study,
     cells: &[&CellView],
     pairs: &[(&str, &str)],
-    Question { wanted, comparisons }: Question,
+    DifferenceQuestion { wanted, comparisons }: DifferenceQuestion,
 ) -> Option<(Vec<PairedComparison>, Option<PairedComparison>)> {
     let found = measure_twins(study, cells, pairs, Peaks::of)?;
     Some(pooled_rows(
@@ -62,7 +62,12 @@ pub(super) fn rows(
 }
 
 /// The mean of comparisons; their ends are averaged too, since what a process takes more is no chance of its own.
-fn row(peaks: &[&Peaks], cells: String, names: Option<[String; 2]>, wanted: Wanted) -> PairedComparison {
+fn row(
+    peaks: &[&Peaks],
+    cells: String,
+    names: Option<[String; 2]>,
+    wanted: WantedDifference,
+) -> PairedComparison {
     let mean = |of: &dyn Fn(&Peaks) -> f64| peaks.iter().map(|one| of(one)).sum::<f64>() / peaks.len() as f64;
     let interval = [0, 1].map(|end| mean(&|one| one.difference().1[end]));
     PairedComparison {
@@ -85,21 +90,21 @@ fn row(peaks: &[&Peaks], cells: String, names: Option<[String; 2]>, wanted: Want
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topics::claims::verdict::Verdict;
+    use crate::topics::claims::verdict::ClaimVerdict;
 
-    fn judged(mib: [f64; 2], on_gpu: bool, wanted: Wanted) -> (f64, Verdict) {
+    fn judged(mib: [f64; 2], on_gpu: bool, wanted: WantedDifference) -> (f64, ClaimVerdict) {
         let row = row(&[&Peaks { mib, on_gpu }], "en".into(), None, wanted);
         ((row.mean.mean * 1e9).round() / 1e9, row.verdict)
     }
 
     #[test]
     fn a_process_may_take_a_little_more_and_a_gpu_may_not() {
-        let less = Wanted::Below(0.0);
-        assert_eq!(judged([98.0, 100.0], false, less), (-2.0, Verdict::NotDecided));
-        assert_eq!(judged([98.0, 100.0], true, less), (-2.0, Verdict::Supported));
-        assert_eq!(judged([102.0, 100.0], true, less).1, Verdict::Contradicted);
-        assert_eq!(judged([50.0, 100.0], false, Wanted::Below(40.0)).1, Verdict::Supported);
+        let less = WantedDifference::Below(0.0);
+        assert_eq!(judged([98.0, 100.0], false, less), (-2.0, ClaimVerdict::NotDecided));
+        assert_eq!(judged([98.0, 100.0], true, less), (-2.0, ClaimVerdict::Supported));
+        assert_eq!(judged([102.0, 100.0], true, less).1, ClaimVerdict::Contradicted);
+        assert_eq!(judged([50.0, 100.0], false, WantedDifference::Below(40.0)).1, ClaimVerdict::Supported);
         // Half, as in a paper; the deviation of a process leaves it open.
-        assert_eq!(judged([50.0, 100.0], false, Wanted::Below(50.0)).1, Verdict::NotDecided);
+        assert_eq!(judged([50.0, 100.0], false, WantedDifference::Below(50.0)).1, ClaimVerdict::NotDecided);
     }
 }

@@ -15,46 +15,47 @@ mod verdict;
 
 use frostline_record::{Comparisons, Needs};
 
-use crate::fields::Fields;
+use crate::fields::JsonFields;
 use crate::number::{capital, fixed, listed, plural, signed};
 use crate::page::{Page, PageFile};
 use crate::study::Study;
 use crate::study::words::banner;
-use crate::table::{Columns, Quantity, Value};
-use crate::topic::{Place, Topic, TopicTable};
+use crate::table::{Quantity, TableColumns, TableValue};
+use crate::topic::{ReportPlace, Topic, TopicTable};
 
 use convergence::{IntervalKind, Near, NearEnd};
-use judge::{Judged, TestResult, Tested, judge};
+use judge::{JudgedClaim, TestResult, Tested, judge};
 use rows::{Differences, Over, PairedComparison};
-use verdict::Verdict;
+use verdict::ClaimVerdict;
 
 /// Claims with their verdicts.
-pub(crate) struct Claims {
-    judged: Vec<Judged>,
+pub(crate) struct ClaimsTopic {
+    judged: Vec<JudgedClaim>,
 }
 
-impl Claims {
+impl ClaimsTopic {
     /// Judges the claims of a study's plan.
     pub fn of(study: &Study) -> Self {
         Self { judged: judge(study) }
     }
 }
 
-impl Topic for Claims {
-    fn prose(&self, _: &Study, place: Place<'_>, page: &mut Page) {
+impl Topic for ClaimsTopic {
+    fn prose(&self, _: &Study, place: ReportPlace<'_>, page: &mut Page) {
         match place {
-            Place::Closing => {
+            ReportPlace::Closing => {
                 if self.judged.is_empty() {
                     return;
                 }
-                let says = |claim: &Judged| claim.says.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-                let line = |claim: &Judged| {
+                let says =
+                    |claim: &JudgedClaim| claim.says.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+                let line = |claim: &JudgedClaim| {
                     format!("{:<12}  {}{}", claim.verdict.name(), says(claim), by_which(claim))
                 };
                 page.section(2, "Claims");
                 page.items(self.judged.iter().map(line));
             }
-            Place::Summary => {
+            ReportPlace::Summary => {
                 if self.judged.is_empty() {
                     return;
                 }
@@ -118,13 +119,13 @@ impl Topic for Claims {
         table.into_iter().collect()
     }
 
-    fn facts(&self, _: &Study) -> Fields {
-        Fields::default().with_some("claims", &self.judged)
+    fn facts(&self, _: &Study) -> JsonFields {
+        JsonFields::default().with_some("claims", &self.judged)
     }
 }
 
 /// The test, with its own verdict if a claim has several.
-fn test_sentence(claim: &Judged, test: &Tested) -> String {
+fn test_sentence(claim: &JudgedClaim, test: &Tested) -> String {
     if claim.tests.len() == 1 {
         return test.asks.clone();
     }
@@ -159,10 +160,10 @@ fn difference_words(found: &Differences, row: &PairedComparison) -> String {
 
 /// How many comparisons hold, which are contradicted, and the one that is furthest from what the test asks.
 fn of_each(found: &Differences) -> String {
-    let supported = found.with(Verdict::Supported).len();
+    let supported = found.with(ClaimVerdict::Supported).len();
     let of = plural(found.rows.len() + found.missing.len(), "comparison");
     let mut parts = vec![format!("{supported} of {of} supported")];
-    for verdict in [Verdict::Contradicted, Verdict::NotDecided] {
+    for verdict in [ClaimVerdict::Contradicted, ClaimVerdict::NotDecided] {
         let rows = found.with(verdict);
         if !rows.is_empty() {
             let names: Vec<String> = rows.iter().map(|row| row.name()).collect();
@@ -185,15 +186,15 @@ fn not_compared(found: &Differences) -> String {
 }
 
 /// The comparisons that contradict a claim, for a line on a terminal: ` (pcm, first-8 against none)`.
-fn by_which(claim: &Judged) -> String {
+fn by_which(claim: &JudgedClaim) -> String {
     let rows = claim.tests.iter().filter_map(|test| match &test.found {
         TestResult::Differences(found) if claim.comparisons == Comparisons::Each && found.rows.len() > 1 => {
-            Some(found.with(Verdict::Contradicted))
+            Some(found.with(ClaimVerdict::Contradicted))
         }
         _ => None,
     });
     let names: Vec<String> = rows.flatten().map(PairedComparison::name).collect();
-    let contradicted = claim.verdict == Verdict::Contradicted && !names.is_empty();
+    let contradicted = claim.verdict == ClaimVerdict::Contradicted && !names.is_empty();
     if contradicted { format!(" ({})", names.join("; ")) } else { String::new() }
 }
 
@@ -204,7 +205,7 @@ fn interval_words(row: &PairedComparison) -> String {
     })
 }
 
-fn describe_claim(page: &mut Page, number: usize, claim: &Judged) {
+fn describe_claim(page: &mut Page, number: usize, claim: &JudgedClaim) {
     page.section(2, format!("{number}. {}", claim.says));
     let needed = match (claim.tests.len(), claim.needs) {
         (1, _) => "",
@@ -238,7 +239,7 @@ fn describe_differences(page: &mut Page, found: &Differences) {
         Some(names) => names[at].clone(),
         None => ["together", ""][at].into(),
     };
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("Cells", Quantity::Text, |row: &&PairedComparison| row.cells.clone())
         .column("A", Quantity::Text, move |row| name(row, 0))
         .column("B", Quantity::Text, move |row| name(row, 1))
@@ -246,7 +247,7 @@ fn describe_differences(page: &mut Page, found: &Differences) {
         .column("B", Quantity::Number(2, ""), |row| row.means[1])
         .optional(format!("A − B by seed, {}", found.unit), Quantity::Text, |row| {
             if row.differences.is_empty() {
-                return Value::Missing;
+                return TableValue::Missing;
             }
             let by_seed = row.seeds.iter().zip(&row.differences);
             let by_seed = by_seed.map(|(seed, value)| format!("{seed}: {}", signed(*value, 2)));
@@ -265,11 +266,11 @@ fn describe_differences(page: &mut Page, found: &Differences) {
     page.table(columns.table(found.rows.iter().chain(&found.together)));
     let single = found.rows.iter().filter(|row| row.names.is_some()).count();
     if single > 1 {
-        let kinds = [Verdict::Supported, Verdict::Contradicted, Verdict::NotDecided];
+        let kinds = [ClaimVerdict::Supported, ClaimVerdict::Contradicted, ClaimVerdict::NotDecided];
         let counts = kinds.into_iter().filter_map(|kind| {
             let rows = found.with(kind);
             let names: Vec<String> = rows.iter().map(|row| row.name()).collect();
-            let named = if kind == Verdict::Contradicted {
+            let named = if kind == ClaimVerdict::Contradicted {
                 format!(" ({})", names.join("; "))
             } else {
                 String::new()
@@ -293,14 +294,14 @@ fn describe_differences(page: &mut Page, found: &Differences) {
 
 fn describe_convergence(page: &mut Page, found: &NearEnd) {
     let columns =
-        Columns::default()
+        TableColumns::default()
             .column("Cells", Quantity::Text, |row: &&Near| {
                 if row.cells.is_empty() { "all".into() } else { row.cells.clone() }
             })
             .column("Frozen", Quantity::Text, |row| row.policy.clone())
             .column("Near their end", Quantity::Count, |row| row.count())
             .column("%", Quantity::Count, |row| row.percent())
-            .column("Still to gain, points", Quantity::Number(2, ""), |row| Value::from(row.gap));
+            .column("Still to gain, points", Quantity::Number(2, ""), |row| TableValue::from(row.gap));
     page.table(columns.table(found.rows.iter().chain([&found.all])));
     let share = &found.share.mean;
     let seeds = plural(share.n, "seed");

@@ -2,11 +2,11 @@
 
 use frostline_record::Cell;
 
-use crate::study::comparison::Comparison;
+use crate::study::comparison::SplitComparison;
 use crate::study::outcomes::{After, Twins};
 
 /// Two cells of one seed, or a cell after two stages: A and B.
-pub(super) struct Pair<'a> {
+pub(super) struct CellPair<'a> {
     pub twins: Option<Twins<'a>>,
     /// The language and further axes.
     pub cells: String,
@@ -16,10 +16,10 @@ pub(super) struct Pair<'a> {
     pub seed: u64,
     pub values: [f64; 2],
     /// The row of the study's verdicts that compares the same, if there is one.
-    pub in_study: Option<&'a Comparison>,
+    pub in_study: Option<&'a SplitComparison>,
 }
 
-impl<'a> Pair<'a> {
+impl<'a> CellPair<'a> {
     pub fn new([a, b]: [After<'a>; 2], cells: String, names: [String; 2], values: [f64; 2]) -> Self {
         let settings = &a.cell.settings;
         let lang = settings.lang.to_string();
@@ -36,6 +36,6 @@ impl<'a> Pair<'a> {
 pub(super) type PairKind<'b> = (&'b str, &'b [String; 2]);
 
 /// What a pair is one of, whatever its seed.
-pub(super) fn kind<'b>(pair: &'b Pair<'_>) -> PairKind<'b> {
+pub(super) fn kind<'b>(pair: &'b CellPair<'_>) -> PairKind<'b> {
     (&pair.cells, &pair.names)
 }

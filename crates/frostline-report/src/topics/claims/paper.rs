@@ -1,8 +1,8 @@
 //! Claims with their verdicts and what decided them, for LaTeX.
 
-use crate::table::{Columns, PaperTable, Quantity, Value};
+use crate::table::{PaperTable, Quantity, TableColumns, TableValue};
 
-use super::judge::{Judged, TestResult, Tested};
+use super::judge::{JudgedClaim, TestResult, Tested};
 
 /// A claim, or one of its tests if it has several.
 struct ClaimRow<'a> {
@@ -13,10 +13,10 @@ struct ClaimRow<'a> {
 }
 
 /// The table: a row for each claim, and if it has several tests one for each of them.
-pub(super) fn table(judged: &[Judged]) -> PaperTable {
+pub(super) fn table(judged: &[JudgedClaim]) -> PaperTable {
     let rows: Vec<ClaimRow<'_>> =
         judged.iter().enumerate().flat_map(|(at, claim)| claim_rows(at + 1, claim)).collect();
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("No.", Quantity::Text, |row: &&ClaimRow<'_>| row.number.clone())
         .column("Claim", Quantity::Text, |row| row.says.lines().map(str::trim).collect::<Vec<_>>().join(" "))
         .column("Verdict", Quantity::Text, |row| row.verdict)
@@ -30,7 +30,7 @@ pub(super) fn table(judged: &[Judged]) -> PaperTable {
     PaperTable::new("claims", caption, columns.table(&rows)).named(names, 2, "")
 }
 
-fn claim_rows(number: usize, claim: &Judged) -> Vec<ClaimRow<'_>> {
+fn claim_rows(number: usize, claim: &JudgedClaim) -> Vec<ClaimRow<'_>> {
     let number = number.to_string();
     let whole =
         |test| ClaimRow { number: number.clone(), says: &claim.says, verdict: claim.verdict.name(), test };
@@ -53,13 +53,13 @@ fn test_value(test: &Tested) -> Option<f64> {
     }
 }
 
-fn test_interval(test: &Tested) -> Value {
+fn test_interval(test: &Tested) -> TableValue {
     match &test.found {
         TestResult::Differences(found) => found.deciding().and_then(|row| row.mean.interval).into(),
         TestResult::Convergence(found) => {
             found.share.mean.interval.map(|ends| ends.map(|end| 100.0 * end)).into()
         }
-        TestResult::Nothing(_) => Value::Missing,
+        TestResult::Nothing(_) => TableValue::Missing,
     }
 }
 

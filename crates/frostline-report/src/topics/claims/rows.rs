@@ -10,8 +10,8 @@ use crate::number::plural;
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::intervals::{self, BySentence};
-use crate::topics::claims::pairs::{Pair, PairKind, kind};
-use crate::topics::claims::verdict::{Question, Verdict, Wanted, together};
+use crate::topics::claims::pairs::{CellPair, PairKind, kind};
+use crate::topics::claims::verdict::{ClaimVerdict, DifferenceQuestion, WantedDifference, together};
 
 /// Differences A − B, paired by seed.
 #[derive(Clone, Debug, Serialize)]
@@ -47,7 +47,7 @@ pub(crate) struct PairedComparison {
     pub mean: MeanInterval,
     /// What the interval is over.
     pub over: Over,
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     /// How far the interval that decides is inside of what the test wants; nothing if no interval may decide.
     #[serde(skip)]
     pub room: Option<f64>,
@@ -67,12 +67,12 @@ pub(crate) enum Over {
 
 impl Differences {
     /// The verdict on the test.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ClaimVerdict {
         match self.comparisons {
-            Comparisons::Mean => self.deciding().map_or(Verdict::NotDecided, |row| row.verdict),
+            Comparisons::Mean => self.deciding().map_or(ClaimVerdict::NotDecided, |row| row.verdict),
             Comparisons::Each => {
-                let mut verdicts: Vec<Verdict> = self.rows.iter().map(|row| row.verdict).collect();
-                verdicts.extend(self.missing.iter().map(|_| Verdict::NotTested));
+                let mut verdicts: Vec<ClaimVerdict> = self.rows.iter().map(|row| row.verdict).collect();
+                verdicts.extend(self.missing.iter().map(|_| ClaimVerdict::NotTested));
                 together(Needs::All, &verdicts)
             }
         }
@@ -88,9 +88,9 @@ impl Differences {
             Comparisons::Each => self.rows.iter().min_by(|a, b| {
                 let by_room = |row: &PairedComparison| row.room.unwrap_or(f64::NEG_INFINITY);
                 let rank = |row: &PairedComparison| match row.verdict {
-                    Verdict::Contradicted => 0,
-                    Verdict::NotDecided | Verdict::NotTested => 1,
-                    Verdict::Supported => 2,
+                    ClaimVerdict::Contradicted => 0,
+                    ClaimVerdict::NotDecided | ClaimVerdict::NotTested => 1,
+                    ClaimVerdict::Supported => 2,
                 };
                 rank(a).cmp(&rank(b)).then(by_room(a).total_cmp(&by_room(b)))
             }),
@@ -98,7 +98,7 @@ impl Differences {
     }
 
     /// The single comparisons with a verdict.
-    pub fn with(&self, verdict: Verdict) -> Vec<&PairedComparison> {
+    pub fn with(&self, verdict: ClaimVerdict) -> Vec<&PairedComparison> {
         let single = self.rows.iter().filter(|row| row.names.is_some());
         single.filter(|row| row.verdict == verdict).collect()
     }
@@ -140,12 +140,12 @@ pub(super) fn versus(cells: &str, [a, b]: &[String; 2]) -> String {
 /// One row per comparison. If their mean decides, also one per language that has several, then one for all.
 pub(super) fn rows(
     gauge: &Gauge<'_>,
-    pairs: &[Pair<'_>],
+    pairs: &[CellPair<'_>],
     by_sentence: Option<BySentence<'_>>,
-    question: Question,
+    question: DifferenceQuestion,
 ) -> (Vec<PairedComparison>, Option<PairedComparison>) {
     let pools = question.comparisons == Comparisons::Mean;
-    let mean_of = |pairs: &[&Pair<'_>], cells: String| {
+    let mean_of = |pairs: &[&CellPair<'_>], cells: String| {
         let seeds = shared_seeds(pairs);
         let interval = by_sentence.and_then(|of| intervals::of_mean(pairs, &seeds, of));
         row(gauge, pairs, &seeds, interval, (cells, None), question.wanted)
@@ -153,11 +153,11 @@ pub(super) fn rows(
     let langs = distinct(pairs.iter().map(|pair| pair.lang.as_str()));
     let mut rows = Vec::new();
     for lang in &langs {
-        let of_lang: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.lang == *lang).collect();
+        let of_lang: Vec<&CellPair<'_>> = pairs.iter().filter(|pair| pair.lang == *lang).collect();
         let kinds = distinct(of_lang.iter().map(|pair| kind(pair)));
         let of_kind =
             |of: &PairKind<'_>| of_lang.iter().filter(|pair| kind(pair) == *of).copied().collect::<Vec<_>>();
-        let singles: Vec<Vec<&Pair<'_>>> = kinds.iter().map(of_kind).collect();
+        let singles: Vec<Vec<&CellPair<'_>>> = kinds.iter().map(of_kind).collect();
         let found = intervals::of_singles(&singles, by_sentence);
         for (((cells, names), pairs), interval) in kinds.iter().zip(&singles).zip(found) {
             let name = ((*cells).to_string(), Some((*names).clone()));
@@ -173,7 +173,7 @@ pub(super) fn rows(
 }
 
 /// The seeds that have all comparisons of these pairs.
-fn shared_seeds(pairs: &[&Pair<'_>]) -> Vec<u64> {
+fn shared_seeds(pairs: &[&CellPair<'_>]) -> Vec<u64> {
     let comparisons = distinct(pairs.iter().map(|pair| kind(pair))).len();
     let mut seeds = distinct(pairs.iter().map(|pair| pair.seed));
     seeds.retain(|&seed| pairs.iter().filter(|pair| pair.seed == seed).count() == comparisons);
@@ -183,18 +183,18 @@ fn shared_seeds(pairs: &[&Pair<'_>]) -> Vec<u64> {
 /// A row of pairs: within a seed their mean counts. `interval` is over seeds and sentences, if it could be computed.
 fn row(
     gauge: &Gauge<'_>,
-    pairs: &[&Pair<'_>],
+    pairs: &[&CellPair<'_>],
     seeds: &[u64],
     interval: Option<[f64; 2]>,
     (cells, names): (String, Option<[String; 2]>),
-    wanted: Wanted,
+    wanted: WantedDifference,
 ) -> Option<PairedComparison> {
-    let mean = |seed: u64, get: &dyn Fn(&Pair<'_>) -> f64| {
+    let mean = |seed: u64, get: &dyn Fn(&CellPair<'_>) -> f64| {
         let of_seed: Vec<f64> = pairs.iter().filter(|pair| pair.seed == seed).map(|pair| get(pair)).collect();
         of_seed.iter().sum::<f64>() / of_seed.len() as f64
     };
     let over =
-        |get: &dyn Fn(&Pair<'_>) -> f64| seeds.iter().map(|&seed| mean(seed, get)).collect::<Vec<f64>>();
+        |get: &dyn Fn(&CellPair<'_>) -> f64| seeds.iter().map(|&seed| mean(seed, get)).collect::<Vec<f64>>();
     let differences = over(&|pair| gauge.difference(pair.values));
     let sides = [0, 1].map(|side| over(&|pair| pair.values[side]));
     let found = MeanInterval::of(&differences)?;
@@ -244,8 +244,8 @@ mod tests {
 
     use super::*;
 
-    fn pairs(rows: &[(&str, &str, u64, f64)]) -> Vec<Pair<'static>> {
-        let pair = |&(lang, a, seed, difference): &(&str, &str, u64, f64)| Pair {
+    fn pairs(rows: &[(&str, &str, u64, f64)]) -> Vec<CellPair<'static>> {
+        let pair = |&(lang, a, seed, difference): &(&str, &str, u64, f64)| CellPair {
             twins: None,
             cells: lang.into(),
             lang: lang.into(),
@@ -258,14 +258,14 @@ mod tests {
     }
 
     /// Cells, A, seeds, mean, verdict.
-    type Short = (String, Option<String>, Vec<u64>, f64, Verdict);
+    type Short = (String, Option<String>, Vec<u64>, f64, ClaimVerdict);
 
     fn found(given: &[(&str, &str, u64, f64)]) -> Vec<Short> {
-        found_where(given, Wanted::Below(0.0))
+        found_where(given, WantedDifference::Below(0.0))
     }
 
-    fn found_where(given: &[(&str, &str, u64, f64)], wanted: Wanted) -> Vec<Short> {
-        let question = Question { wanted, comparisons: Comparisons::Mean };
+    fn found_where(given: &[(&str, &str, u64, f64)], wanted: WantedDifference) -> Vec<Short> {
+        let question = DifferenceQuestion { wanted, comparisons: Comparisons::Mean };
         let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), None, question);
         let short = |row: PairedComparison| {
             let mean = (row.mean.mean * 1e6).round() / 1e6;
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn one_comparison_is_its_own_verdict() {
         let rows = found(&[("en", "all", 1, -1.0), ("en", "all", 2, -1.1), ("en", "all", 3, -0.9)]);
-        let expected = ("en".into(), Some("all".into()), vec![1, 2, 3], -1.0, Verdict::Supported);
+        let expected = ("en".into(), Some("all".into()), vec![1, 2, 3], -1.0, ClaimVerdict::Supported);
         assert_eq!(rows, [expected]);
     }
 
@@ -299,30 +299,30 @@ mod tests {
         );
         // Seeds agree on −2 once their comparisons are averaged: no width, which decides nothing. Seed 3 is
         // left out.
-        assert_eq!((rows[4].2.clone(), rows[4].3, rows[4].4), (vec![1, 2], -2.0, Verdict::NotDecided));
-        assert_eq!(rows[0].4, Verdict::NotDecided);
+        assert_eq!((rows[4].2.clone(), rows[4].3, rows[4].4), (vec![1, 2], -2.0, ClaimVerdict::NotDecided));
+        assert_eq!(rows[0].4, ClaimVerdict::NotDecided);
     }
 
     #[test]
     fn seeds_that_tie_decide_only_where_no_pair_differs() {
-        let verdicts = |x: f64, y: f64, wanted: Wanted| {
+        let verdicts = |x: f64, y: f64, wanted: WantedDifference| {
             let pairs = [("en", "x", 1, x), ("en", "x", 2, x), ("en", "y", 1, y), ("en", "y", 2, y)];
             found_where(&pairs, wanted).into_iter().map(|row| row.4).collect::<Vec<_>>()
         };
-        let undecided = [Verdict::NotDecided; 3];
-        assert_eq!(verdicts(0.0, 0.0, Wanted::Within(0.5)), [Verdict::Supported; 3]);
+        let undecided = [ClaimVerdict::NotDecided; 3];
+        assert_eq!(verdicts(0.0, 0.0, WantedDifference::Within(0.5)), [ClaimVerdict::Supported; 3]);
         // Equal but for rounding.
-        assert_eq!(verdicts(0.0, 1.4e-14, Wanted::Above(0.5)), [Verdict::Contradicted; 3]);
-        assert_eq!(verdicts(-1.1, -1.1, Wanted::Below(0.0)), undecided);
+        assert_eq!(verdicts(0.0, 1.4e-14, WantedDifference::Above(0.5)), [ClaimVerdict::Contradicted; 3]);
+        assert_eq!(verdicts(-1.1, -1.1, WantedDifference::Below(0.0)), undecided);
         // Two ties that cancel each other.
-        assert_eq!(verdicts(0.5, -0.5, Wanted::Within(0.5)), undecided);
+        assert_eq!(verdicts(0.5, -0.5, WantedDifference::Within(0.5)), undecided);
     }
 
     #[test]
     fn seeds_that_never_meet_pool_to_nothing() {
         let rows = found(&[("en", "x", 1, -1.0), ("en", "y", 2, -1.0)]);
         assert_eq!(rows.len(), 2);
-        assert!(rows.iter().all(|row| row.4 == Verdict::NotDecided));
+        assert!(rows.iter().all(|row| row.4 == ClaimVerdict::NotDecided));
     }
 
     #[test]
@@ -338,7 +338,8 @@ mod tests {
             ("pcm", "y", 2, -0.5),
         ];
         let differences = |given: &[(&str, &str, u64, f64)], missing: Vec<String>| {
-            let question = Question { wanted: Wanted::Above(-2.0), comparisons: Comparisons::Each };
+            let question =
+                DifferenceQuestion { wanted: WantedDifference::Above(-2.0), comparisons: Comparisons::Each };
             let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), None, question);
             let (measured, unit) = (String::new(), "points");
             Differences { measured, unit, comparisons: question.comparisons, rows, together, missing }
@@ -346,22 +347,22 @@ mod tests {
         let all = differences(&given, Vec::new());
         assert!(all.rows.iter().all(|row| row.names.is_some()) && all.together.is_none());
         // Student's interval of two seeds that are a point apart is over six points on each side.
-        assert_eq!(all.verdict(), Verdict::NotDecided);
+        assert_eq!(all.verdict(), ClaimVerdict::NotDecided);
         assert_eq!(all.deciding().map(PairedComparison::name).as_deref(), Some("pcm, y against none"));
         let decided = differences(&given[..6], Vec::new());
-        assert_eq!(decided.verdict(), Verdict::Supported);
+        assert_eq!(decided.verdict(), ClaimVerdict::Supported);
         assert_eq!(decided.deciding().map(PairedComparison::name).as_deref(), Some("pcm, x against none"));
         // A comparison that was not made is not supported.
         assert_eq!(
             differences(&given[..6], vec!["pcm, y against none".into()]).verdict(),
-            Verdict::NotDecided
+            ClaimVerdict::NotDecided
         );
         // One that is contradicted is enough, whatever the mean.
         let mut lost = given;
         (lost[4].3, lost[5].3) = (-2.9, -3.0);
         let lost = differences(&lost, Vec::new());
-        assert_eq!(lost.verdict(), Verdict::Contradicted);
-        assert_eq!(lost.with(Verdict::Contradicted).len(), 1);
+        assert_eq!(lost.verdict(), ClaimVerdict::Contradicted);
+        assert_eq!(lost.with(ClaimVerdict::Contradicted).len(), 1);
         assert_eq!(lost.deciding().map(PairedComparison::name).as_deref(), Some("pcm, x against none"));
     }
 }

@@ -8,7 +8,7 @@ use crate::study::turns::{RoundRatios, StepCost, widened};
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::rows::{Over, PairedComparison};
 use crate::topics::claims::step_twins::{MeasuredTwins, measure_twins, pooled_rows};
-use crate::topics::claims::verdict::{Question, Wanted};
+use crate::topics::claims::verdict::{DifferenceQuestion, WantedDifference};
 
 /// The steps of A over the steps of B.
 struct Ratio {
@@ -24,7 +24,7 @@ pub(super) fn rows(
     study: &Study,
     cells: &[&CellView],
     pairs: &[(&str, &str)],
-    Question { wanted, comparisons }: Question,
+    DifferenceQuestion { wanted, comparisons }: DifferenceQuestion,
 ) -> Option<(Vec<PairedComparison>, Option<PairedComparison>)> {
     let ratio = |[a, b]: [&StepCost; 2]| Some(Ratio { ratios: a.over(b)?, doubt: a.doubt_over(b) });
     let found = measure_twins(study, cells, pairs, ratio)?;
@@ -48,7 +48,7 @@ fn row(
     ratios: &[&MeasuredRatio<'_>],
     cells: String,
     names: Option<[String; 2]>,
-    wanted: Wanted,
+    wanted: WantedDifference,
 ) -> PairedComparison {
     let n = ratios.len() as f64;
     let mean = |of: &dyn Fn(&MeasuredRatio<'_>) -> f64| ratios.iter().map(|one| of(one)).sum::<f64>() / n;

@@ -9,7 +9,7 @@ use crate::study::CellView;
 /// The answer of cells to a claim or a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Verdict {
+pub(crate) enum ClaimVerdict {
     Supported,
     Contradicted,
     NotDecided,
@@ -17,7 +17,7 @@ pub(crate) enum Verdict {
     NotTested,
 }
 
-impl Verdict {
+impl ClaimVerdict {
     /// The verdict in words.
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,16 +31,16 @@ impl Verdict {
 
 /// What a test found, or why it found nothing.
 #[derive(Clone, Debug)]
-pub(super) struct Answer<T> {
+pub(super) struct TestAnswer<T> {
     /// What must be for the test to hold.
     pub asks: String,
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     pub found: Result<T, String>,
 }
 
 /// What a difference must be for a test to hold.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum WantedDifference {
     /// Below 0 by more than this.
     Below(f64),
     /// Above 0 by more than this.
@@ -53,17 +53,17 @@ pub(crate) enum Wanted {
 
 /// What a test wants of its comparisons.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Question {
+pub(super) struct DifferenceQuestion {
     /// What each difference must be, or their mean.
-    pub wanted: Wanted,
+    pub wanted: WantedDifference,
     /// Whether each comparison must hold, or their mean.
     pub comparisons: Comparisons,
 }
 
-impl Wanted {
+impl WantedDifference {
     /// Returns the answer of an interval; without one nothing is decided.
-    pub fn verdict(self, interval: Option<[f64; 2]>) -> Verdict {
-        let Some([low, high]) = interval else { return Verdict::NotDecided };
+    pub fn verdict(self, interval: Option<[f64; 2]>) -> ClaimVerdict {
+        let Some([low, high]) = interval else { return ClaimVerdict::NotDecided };
         let near = |gain: f64, margin: f64| {
             let [low, high] = [low - gain, high - gain];
             (low >= -margin && high <= margin, low > margin || high < -margin)
@@ -75,14 +75,14 @@ impl Wanted {
             Self::Near { gain, margin } => near(gain, margin),
         };
         match (holds, fails) {
-            (true, _) => Verdict::Supported,
-            (_, true) => Verdict::Contradicted,
-            _ => Verdict::NotDecided,
+            (true, _) => ClaimVerdict::Supported,
+            (_, true) => ClaimVerdict::Contradicted,
+            _ => ClaimVerdict::NotDecided,
         }
     }
 }
 
-impl Wanted {
+impl WantedDifference {
     /// How far an interval is inside of what is wanted; negative if a part of it is outside.
     pub fn room(self, [low, high]: [f64; 2]) -> f64 {
         let near = |gain: f64, margin: f64| margin - (low - gain).abs().max((high - gain).abs());
@@ -96,20 +96,20 @@ impl Wanted {
 }
 
 /// The verdict on a whole from the verdicts on its parts: the tests of a claim, or the comparisons of a test.
-pub(super) fn together(needs: Needs, verdicts: &[Verdict]) -> Verdict {
+pub(super) fn together(needs: Needs, verdicts: &[ClaimVerdict]) -> ClaimVerdict {
     let (decides, needed) = match needs {
-        Needs::All => (Verdict::Contradicted, Verdict::Supported),
-        Needs::Any => (Verdict::Supported, Verdict::Contradicted),
+        Needs::All => (ClaimVerdict::Contradicted, ClaimVerdict::Supported),
+        Needs::Any => (ClaimVerdict::Supported, ClaimVerdict::Contradicted),
     };
     let all = |wanted| verdicts.iter().all(|&verdict| verdict == wanted);
     if verdicts.contains(&decides) {
         decides
-    } else if all(Verdict::NotTested) {
-        Verdict::NotTested
+    } else if all(ClaimVerdict::NotTested) {
+        ClaimVerdict::NotTested
     } else if all(needed) {
         needed
     } else {
-        Verdict::NotDecided
+        ClaimVerdict::NotDecided
     }
 }
 
@@ -145,39 +145,39 @@ mod tests {
 
     #[test]
     fn intervals_decide_and_single_seeds_do_not() {
-        use Verdict::{Contradicted, NotDecided, Supported};
+        use ClaimVerdict::{Contradicted, NotDecided, Supported};
         let cases = [
-            (Wanted::Below(0.0), [-2.0, -1.0], Supported),
-            (Wanted::Below(0.0), [-2.0, 1.0], NotDecided),
-            (Wanted::Above(-0.5), [-0.4, 1.0], Supported),
-            (Wanted::Above(-0.5), [-0.6, 0.0], NotDecided),
-            (Wanted::Above(-0.5), [-1.0, -0.6], Contradicted),
-            (Wanted::Below(0.0), [1.0, 2.0], Contradicted),
-            (Wanted::Below(0.0), [0.0, 0.0], NotDecided),
-            (Wanted::Below(1.5), [-2.0, -1.0], NotDecided),
-            (Wanted::Below(1.5), [-1.0, -0.5], Contradicted),
-            (Wanted::Above(0.5), [0.6, 0.7], Supported),
-            (Wanted::Above(0.5), [0.1, 0.4], Contradicted),
-            (Wanted::Above(0.5), [0.1, 0.7], NotDecided),
-            (Wanted::Within(0.5), [-0.5, 0.4], Supported),
-            (Wanted::Within(0.5), [-0.6, 0.4], NotDecided),
-            (Wanted::Within(0.5), [0.6, 0.7], Contradicted),
-            (Wanted::Within(0.5), [-0.7, -0.6], Contradicted),
-            (Wanted::Near { gain: 8.0, margin: 1.0 }, [7.5, 8.5], Supported),
-            (Wanted::Near { gain: 8.0, margin: 1.0 }, [6.5, 8.5], NotDecided),
-            (Wanted::Near { gain: 8.0, margin: 1.0 }, [5.0, 6.5], Contradicted),
-            (Wanted::Near { gain: 8.0, margin: 1.0 }, [9.5, 11.0], Contradicted),
-            (Wanted::Near { gain: 8.0, margin: 1.0 }, [-0.5, 0.5], Contradicted),
+            (WantedDifference::Below(0.0), [-2.0, -1.0], Supported),
+            (WantedDifference::Below(0.0), [-2.0, 1.0], NotDecided),
+            (WantedDifference::Above(-0.5), [-0.4, 1.0], Supported),
+            (WantedDifference::Above(-0.5), [-0.6, 0.0], NotDecided),
+            (WantedDifference::Above(-0.5), [-1.0, -0.6], Contradicted),
+            (WantedDifference::Below(0.0), [1.0, 2.0], Contradicted),
+            (WantedDifference::Below(0.0), [0.0, 0.0], NotDecided),
+            (WantedDifference::Below(1.5), [-2.0, -1.0], NotDecided),
+            (WantedDifference::Below(1.5), [-1.0, -0.5], Contradicted),
+            (WantedDifference::Above(0.5), [0.6, 0.7], Supported),
+            (WantedDifference::Above(0.5), [0.1, 0.4], Contradicted),
+            (WantedDifference::Above(0.5), [0.1, 0.7], NotDecided),
+            (WantedDifference::Within(0.5), [-0.5, 0.4], Supported),
+            (WantedDifference::Within(0.5), [-0.6, 0.4], NotDecided),
+            (WantedDifference::Within(0.5), [0.6, 0.7], Contradicted),
+            (WantedDifference::Within(0.5), [-0.7, -0.6], Contradicted),
+            (WantedDifference::Near { gain: 8.0, margin: 1.0 }, [7.5, 8.5], Supported),
+            (WantedDifference::Near { gain: 8.0, margin: 1.0 }, [6.5, 8.5], NotDecided),
+            (WantedDifference::Near { gain: 8.0, margin: 1.0 }, [5.0, 6.5], Contradicted),
+            (WantedDifference::Near { gain: 8.0, margin: 1.0 }, [9.5, 11.0], Contradicted),
+            (WantedDifference::Near { gain: 8.0, margin: 1.0 }, [-0.5, 0.5], Contradicted),
         ];
         for (wanted, interval, expected) in cases {
             assert_eq!(wanted.verdict(Some(interval)), expected, "{wanted:?} {interval:?}");
         }
-        assert_eq!(Wanted::Below(0.0).verdict(None), NotDecided);
+        assert_eq!(WantedDifference::Below(0.0).verdict(None), NotDecided);
     }
 
     #[test]
     fn tests_make_a_verdict_together() {
-        use Verdict::{Contradicted, NotDecided, NotTested, Supported};
+        use ClaimVerdict::{Contradicted, NotDecided, NotTested, Supported};
         let cases = [
             (Needs::All, vec![Supported, Supported], Supported),
             (Needs::All, vec![Supported, NotDecided], NotDecided),
@@ -196,12 +196,12 @@ mod tests {
     #[test]
     fn room_is_left_where_a_test_holds_and_lacks_elsewhere() {
         let cases = [
-            (Wanted::Below(0.5), [-2.0, -0.75], 0.25),
-            (Wanted::Above(-0.5), [-0.25, 1.0], 0.25),
-            (Wanted::Above(-0.5), [-1.0, 1.0], -0.5),
-            (Wanted::Within(0.5), [-0.25, 0.0], 0.25),
-            (Wanted::Within(0.5), [-0.25, 0.75], -0.25),
-            (Wanted::Near { gain: 8.0, margin: 1.0 }, [7.5, 8.25], 0.5),
+            (WantedDifference::Below(0.5), [-2.0, -0.75], 0.25),
+            (WantedDifference::Above(-0.5), [-0.25, 1.0], 0.25),
+            (WantedDifference::Above(-0.5), [-1.0, 1.0], -0.5),
+            (WantedDifference::Within(0.5), [-0.25, 0.0], 0.25),
+            (WantedDifference::Within(0.5), [-0.25, 0.75], -0.25),
+            (WantedDifference::Near { gain: 8.0, margin: 1.0 }, [7.5, 8.25], 0.5),
         ];
         for (wanted, interval, room) in cases {
             assert_eq!(wanted.room(interval), room, "{wanted:?} {interval:?}");

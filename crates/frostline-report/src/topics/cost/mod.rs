@@ -7,30 +7,30 @@ mod turns;
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::facts::{self, View};
-use crate::fields::Fields;
+use crate::facts::{self, FactTable};
+use crate::fields::JsonFields;
 use crate::keys;
 use crate::page::Page;
-use crate::study::groups::Times;
+use crate::study::groups::GroupTimes;
 use crate::study::hardware::Hardware;
-use crate::study::{CellView, Group, Study};
+use crate::study::{CellGroup, CellView, Study};
 use crate::table::Quantity;
-use crate::topic::{Place, Topic, TopicTable};
+use crate::topic::{ReportPlace, Topic, TopicTable};
 
 use prefix::PrefixStats;
 
 /// What training costs.
-pub(crate) struct TrainingCost;
+pub(crate) struct TrainingCostTopic;
 
 /// The constant prefix of a group's cells.
-fn prefix_of(study: &Study, group: &Group) -> Option<PrefixStats> {
+fn prefix_of(study: &Study, group: &CellGroup) -> Option<PrefixStats> {
     PrefixStats::of(&study.members(group).filter_map(CellView::done).collect::<Vec<_>>())
 }
 
-impl Topic for TrainingCost {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+impl Topic for TrainingCostTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
         match place {
-            Place::Reading => page.items({
+            ReportPlace::Reading => page.items({
                 let in_turns = !study.step_costs.is_empty();
                 let baseline = if study.has_baseline() {
                     "**vs none** compares with `none`, in which everything learns: each cell with the `none` cell of the same seed."
@@ -52,7 +52,7 @@ impl Topic for TrainingCost {
                         .into()
                 ]
             }),
-            Place::Language(lang) => {
+            ReportPlace::Language(lang) => {
                 describe_times(study, lang, page);
                 describe_prefixes(study, lang, page);
                 match study.step_costs.is_empty() {
@@ -60,7 +60,7 @@ impl Topic for TrainingCost {
                     false => turns::section(study, lang, page),
                 }
             }
-            Place::Caveats => page.items({
+            ReportPlace::Caveats => page.items({
                 let of_cells = (!study.machines.is_empty()).then(|| cells_while_busy(study)).flatten();
                 of_cells.into_iter().chain(turns::busy(study)).collect::<Vec<String>>()
             }),
@@ -75,11 +75,11 @@ impl Topic for TrainingCost {
             ),
             false => CAPTION.into(),
         };
-        vec![TopicTable::Paper(facts::paper_table(study, View::Costs, "costs", caption))]
+        vec![TopicTable::Paper(facts::paper_table(study, FactTable::Costs, "costs", caption))]
     }
 
-    fn group_facts(&self, study: &Study, group: &Group) -> Fields {
-        Fields::default()
+    fn group_facts(&self, study: &Study, group: &CellGroup) -> JsonFields {
+        JsonFields::default()
             .with("cost", &group.forecast)
             .with("times", &group.times)
             .with_some("times_by_machine", &by_machine(study, group))
@@ -107,7 +107,7 @@ const PREDICTED_MEANS: &str = "**Predicted step**: a mean step as `frostline swe
 
 /// The caveat that cells ran on a busy machine.
 fn cells_while_busy(study: &Study) -> Option<String> {
-    let sum = |get: fn(&Group) -> usize| study.groups.iter().map(get).sum::<usize>();
+    let sum = |get: fn(&CellGroup) -> usize| study.groups.iter().map(get).sum::<usize>();
     let (busy, watched) = (sum(|group| group.busy), sum(|group| group.watched));
     (busy > 0).then(|| {
         format!(
@@ -118,10 +118,10 @@ fn cells_while_busy(study: &Study) -> Option<String> {
 }
 
 /// A group with the times of one of the machines that its cells ran on.
-type TimesRow<'a> = (&'a Group, Option<&'a (Hardware, Times)>);
+type TimesRow<'a> = (&'a CellGroup, Option<&'a (Hardware, GroupTimes)>);
 
 /// A row for each machine; one without times if there are none.
-fn times_rows(group: &Group) -> Vec<TimesRow<'_>> {
+fn times_rows(group: &CellGroup) -> Vec<TimesRow<'_>> {
     if group.times_by.is_empty() {
         return vec![(group, None)];
     }
@@ -129,7 +129,7 @@ fn times_rows(group: &Group) -> Vec<TimesRow<'_>> {
 }
 
 /// The times of a group on each machine, for programs, if there are several.
-fn by_machine(study: &Study, group: &Group) -> Vec<MachineTimes> {
+fn by_machine(study: &Study, group: &CellGroup) -> Vec<MachineTimes> {
     let several = group.times_by.len() > 1;
     let all = group.times_by.iter().filter(|_| several);
     all.map(|(hardware, times)| MachineTimes { machine: study.machine(hardware), times: times.clone() })
@@ -140,13 +140,13 @@ fn by_machine(study: &Study, group: &Group) -> Vec<MachineTimes> {
 #[derive(Serialize)]
 struct MachineTimes {
     machine: Option<usize>,
-    times: Times,
+    times: GroupTimes,
 }
 
 /// A section on the parts of a cell's time.
 fn describe_times(study: &Study, lang: &str, page: &mut Page) {
     page.section(3, "Where the time goes");
-    let of = |get: fn(&Times) -> MeanStd| move |row: &TimesRow<'_>| row.1.map(|(_, times)| get(times));
+    let of = |get: fn(&GroupTimes) -> MeanStd| move |row: &TimesRow<'_>| row.1.map(|(_, times)| get(times));
     let columns = keys::of_rows(study)
         .optional("Machine", Quantity::Count, |row: &TimesRow<'_>| study.machine(&row.1?.0))
         .column("Loading", Quantity::Measured("s"), of(|t| t.load_s))
@@ -174,7 +174,8 @@ fn describe_times(study: &Study, lang: &str, page: &mut Page) {
              number under \"Who made the records\".",
         );
     }
-    let predicted = |group: &Group| group.times_by.iter().any(|(_, times)| times.predicted_step_ms.is_some());
+    let predicted =
+        |group: &CellGroup| group.times_by.iter().any(|(_, times)| times.predicted_step_ms.is_some());
     if study.groups_of(lang).any(predicted) {
         page.paragraph(PREDICTED_MEANS);
     }
@@ -192,7 +193,7 @@ fn describe_times(study: &Study, lang: &str, page: &mut Page) {
 
 /// Lists the groups that read a constant prefix, those that could have, and why they did not.
 fn describe_prefixes(study: &Study, lang: &str, page: &mut Page) {
-    let groups: Vec<(&Group, PrefixStats)> =
+    let groups: Vec<(&CellGroup, PrefixStats)> =
         study.groups_of(lang).filter_map(|group| Some((group, prefix_of(study, group)?))).collect();
     if groups.is_empty() {
         return;
@@ -216,7 +217,7 @@ fn describe_prefixes(study: &Study, lang: &str, page: &mut Page) {
 /// The predictions of the cost model, if steps were not taken in turns.
 fn describe_predictions(study: &Study, lang: &str, page: &mut Page) {
     page.section(3, "Time saved, predicted");
-    page.table(facts::table(study, View::Predicted, Some(lang)));
+    page.table(facts::table(study, FactTable::Predicted, Some(lang)));
     if !study.groups_of(lang).all(|group| study.has_steady_steps(group)) {
         page.paragraph("If what learns changes on the way, steps are not alike, and nothing is predicted.");
     }

@@ -2,11 +2,11 @@
 
 use frostline_record::Load;
 
-use crate::facts::{self, View};
+use crate::facts::{self, FactTable};
 use crate::number::{listed, plural};
 use crate::page::Page;
 use crate::study::turns::MeasuredLoad;
-use crate::study::{Group, Study, distinct};
+use crate::study::{CellGroup, Study, distinct};
 
 /// What "Time saved" is, for "How to read the tables".
 pub(super) const READING: &str = "**Time saved** is how much less time a training step takes than with `none`, in percent of that. After \
@@ -37,7 +37,7 @@ pub(super) fn untimed(study: &Study) -> String {
 /// The section of a language.
 pub(super) fn section(study: &Study, lang: &str, page: &mut Page) {
     page.section(3, "What a step costs");
-    page.table(facts::table(study, View::Turns, Some(lang)));
+    page.table(facts::table(study, FactTable::Turns, Some(lang)));
     let costs = || study.groups_of(lang).filter_map(|group| study.step_cost(group));
     let on_gpu = costs().any(|cost| cost.on_gpu);
     page.paragraph(
@@ -65,7 +65,8 @@ pub(super) fn section(study: &Study, lang: &str, page: &mut Page) {
              be more than the step took. That is not quite time, so an eighth of the saving is added to each side of their intervals.",
         );
     }
-    let predicts_memory = |group: &Group| group.forecast.as_ref().is_some_and(|of| of.memory_mib().is_some());
+    let predicts_memory =
+        |group: &CellGroup| group.forecast.as_ref().is_some_and(|of| of.memory_mib().is_some());
     if study.groups_of(lang).any(predicts_memory) {
         page.paragraph(
             "**Predicted step memory**: gradients and AdamW's moments of what learns, and the activations that backward \

@@ -3,7 +3,7 @@
 
 use crate::browser::{Browser, BrowserCell, BrowserSentence, BrowserText};
 use crate::keys;
-use crate::study::tagged::{PredictedTags, Tag, Tagged, Text};
+use crate::study::tagged::{PredictedTags, SplitText, TagIndex, Tagged};
 use crate::study::{CellView, Study, distinct};
 
 const SPLIT: &str = "dev";
@@ -56,7 +56,7 @@ fn within_budget<'a>(
 }
 
 /// A split with the cells that scored it, without the sentences on which all of them agree.
-fn text(study: &Study, text: &Text, cells: &[(&CellView, &PredictedTags)]) -> BrowserText {
+fn text(study: &Study, text: &SplitText, cells: &[(&CellView, &PredictedTags)]) -> BrowserText {
     let agree = |range: &std::ops::Range<usize>| {
         let mut predictions = cells.iter().map(|(_, predictions)| &predictions.predicted[range.clone()]);
         let first = predictions.next();
@@ -88,12 +88,12 @@ fn text(study: &Study, text: &Text, cells: &[(&CellView, &PredictedTags)]) -> Br
 fn cell<'a>(
     study: &Study,
     view: &'a CellView,
-    text: &Text,
+    text: &SplitText,
     predictions: &PredictedTags,
     places: &[usize],
 ) -> (&'a str, BrowserCell) {
     let settings = &view.cell.settings;
-    let wrong = |(place, at): (usize, &usize)| -> Option<(usize, Option<Tag>)> {
+    let wrong = |(place, at): (usize, &usize)| -> Option<(usize, Option<TagIndex>)> {
         (predictions.predicted[*at] != Some(text.words[*at].gold))
             .then_some((place, predictions.predicted[*at]))
     };

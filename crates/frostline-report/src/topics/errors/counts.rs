@@ -7,8 +7,8 @@ use frostline_score::{ByFamiliarity, ByLength, Confusion, MeanStd, ShareInterval
 use serde::Serialize;
 
 use crate::study::place::placed;
-use crate::study::tagged::{PredictedTags, Tag, Tagged, outcome};
-use crate::study::{BASELINE, CellView, Group, SPLITS};
+use crate::study::tagged::{PredictedTags, TagIndex, Tagged, outcome};
+use crate::study::{BASELINE, CellGroup, CellView, SPLITS};
 use crate::topics::errors::versus::{self, Versus};
 
 /// The most confusions that a page shows of a policy.
@@ -34,12 +34,12 @@ pub(crate) struct CellErrors {
     /// Which words they are; the same number is the same words.
     text: usize,
     pub confusion: Confusion,
-    pub strata: Vec<Stratum>,
+    pub strata: Vec<WordStratum>,
 }
 
 /// Some of a split's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stratum {
+pub(crate) struct WordStratum {
     pub by: Strata,
     pub name: String,
     pub words: u64,
@@ -132,7 +132,7 @@ placed!(struct GroupErrors);
 
 impl WordErrors {
     /// Counts what was read.
-    pub fn of(cells: &[CellView], groups: &[Group], read: &Tagged) -> Self {
+    pub fn of(cells: &[CellView], groups: &[CellGroup], read: &Tagged) -> Self {
         let mut of_cells = Vec::new();
         for (cell, view) in cells.iter().enumerate() {
             let predictions = SPLITS.iter().filter_map(|&split| Some((split, read.get(&view.cell, split)?)));
@@ -168,7 +168,7 @@ impl WordErrors {
         pairs.chain(missed.map(|(tag, words)| (tag.as_str(), None, *words))).collect()
     }
 
-    fn group(&self, cells: &[CellView], group: &Group, split: &'static str) -> Option<GroupErrors> {
+    fn group(&self, cells: &[CellView], group: &CellGroup, split: &'static str) -> Option<GroupErrors> {
         let of_split = || self.cells.iter().filter(|found| found.split == split);
         let members: Vec<&CellErrors> = of_split().filter(|found| group.holds(&cells[found.cell])).collect();
         let first = *members.first()?;
@@ -206,7 +206,7 @@ impl CellErrors {
         for (at, (_, tag)) in named.iter().enumerate() {
             places[usize::from(*tag)] = at;
         }
-        let place = |tag: Tag| places[usize::from(tag)];
+        let place = |tag: TagIndex| places[usize::from(tag)];
         let (mut known, mut lengths) = (ByFamiliarity::default(), ByLength::default());
         for (_, range) in text.ranges() {
             let words = range.map(|at| (&text.words[at], predictions.predicted[at]));
@@ -233,7 +233,7 @@ impl CellErrors {
 }
 
 /// Strata with at least one word, in a fixed order.
-fn of_strata(known: &ByFamiliarity, lengths: &ByLength) -> Vec<Stratum> {
+fn of_strata(known: &ByFamiliarity, lengths: &ByLength) -> Vec<WordStratum> {
     let by_train = [
         ("known", known.known),
         ("unknown", known.unknown),
@@ -241,7 +241,7 @@ fn of_strata(known: &ByFamiliarity, lengths: &ByLength) -> Vec<Stratum> {
         ("ambiguous", known.ambiguous),
     ];
     let stratum =
-        |by, name: String, tally: Tally| Stratum { by, name, words: tally.words, correct: tally.correct };
+        |by, name: String, tally: Tally| WordStratum { by, name, words: tally.words, correct: tally.correct };
     let by_train = by_train.map(|(name, tally)| stratum(Strata::Train, name.into(), tally));
     let by_length = lengths.buckets.iter().map(|bucket| {
         let first = bucket.min_words.max(1);
@@ -325,7 +325,7 @@ fn sum_confusions(members: &[&CellErrors]) -> (u64, Vec<Confused>) {
 
 fn summarize_strata(members: &[&CellErrors]) -> Vec<StratumErrors> {
     let Some(first) = members.first() else { return Vec::new() };
-    let of = |stratum: &Stratum| {
+    let of = |stratum: &WordStratum| {
         let all = members.iter().flat_map(|found| &found.strata);
         let alike = all.filter(|other| (other.by, &other.name) == (stratum.by, &stratum.name));
         let shares: Vec<f64> = alike.map(|other| other.correct as f64 / other.words as f64).collect();

@@ -4,7 +4,7 @@ use crate::keys;
 use crate::number::plural;
 use crate::page::Page;
 use crate::study::Study;
-use crate::topics::errors::versus::{Example, ShownWord, Versus};
+use crate::topics::errors::versus::{DifferingSentence, ShownWord, Versus};
 
 /// The sentences of every comparison that has some.
 pub(super) fn list(study: &Study, all: &[&Versus], page: &mut Page) {
@@ -26,7 +26,7 @@ pub(super) fn list(study: &Study, all: &[&Versus], page: &mut Page) {
     }
 }
 
-fn describe_sentence(example: &Example, policy: &str) -> String {
+fn describe_sentence(example: &DifferingSentence, policy: &str) -> String {
     let words: Vec<String> = example.words.iter().map(|shown| describe_word(shown, policy)).collect();
     let id = if example.id == "-" { String::new() } else { format!("{}, ", escape_markdown(&example.id)) };
     let differ = if example.differing() == 1 { "differs" } else { "differ" };
@@ -74,7 +74,7 @@ mod tests {
             gold: "VERB".into(),
             differs: Some([Some("VERB".into()), None]),
         };
-        let example = Example { id: "a-1".into(), words: vec![plain, other] };
+        let example = DifferingSentence { id: "a-1".into(), words: vec![plain, other] };
         assert_eq!(
             describe_sentence(&example, "all"),
             "a-1, 1 of 2 words differs: It/PRON **fell/VERB** (none: VERB, all: nothing)"

@@ -3,7 +3,7 @@
 use crate::chart::{
     Bar, BarPanel, BarRow, Bars, Chart, Figure, Heat, HeatColour, HeatField, HeatPanel, Lengths, Theme,
 };
-use crate::chart::{Note, Tone};
+use crate::chart::{ChartNote, Tone};
 use crate::number::{count, fixed};
 use crate::study::words::units;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
@@ -27,7 +27,7 @@ fn shown_groups<'a>(study: &Study, found: &'a WordErrors) -> Vec<(String, Vec<&'
 /// F1 of tags: a row per policy, a column per tag.
 pub(super) fn f1_by_tag(study: &Study, found: &WordErrors) -> Figure {
     let shown = shown_groups(study, found);
-    let mut notes: Vec<Note> = vec![
+    let mut notes: Vec<ChartNote> = vec![
         "Number: F1 on dev in percent, the mean over seeds. The darker a field, the more is missing to 100. \
          Below a tag is the number of its words."
             .into(),
@@ -35,7 +35,7 @@ pub(super) fn f1_by_tag(study: &Study, found: &WordErrors) -> Figure {
     if shown.iter().flat_map(|(_, rows)| rows).any(|row| row.tags.len() > COLUMNS) {
         notes.push(format!("Only the {COLUMNS} most frequent tags are shown.").into());
     }
-    notes.extend(omitted_note(study, found).map(Note::Text));
+    notes.extend(omitted_note(study, found).map(ChartNote::Text));
     Figure {
         path: "figures/tags.svg",
         title: "F1 of each tag on dev",
@@ -116,7 +116,7 @@ fn by_stratum(
         theme: Theme::Errors,
         about: String::new(),
         chart: Chart::Bars(bars),
-        notes: [note.into()].into_iter().chain(omitted_note(study, found).map(Note::Text)).collect(),
+        notes: [note.into()].into_iter().chain(omitted_note(study, found).map(ChartNote::Text)).collect(),
         across: 2,
     }
 }

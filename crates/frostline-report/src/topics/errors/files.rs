@@ -5,9 +5,9 @@ use frostline_score::TagScore;
 
 use crate::keys;
 use crate::study::{CellView, Study};
-use crate::table::{Columns, Quantity};
+use crate::table::{Quantity, TableColumns};
 use crate::topic::TopicTable;
-use crate::topics::errors::counts::{CellErrors, Stratum, WordErrors};
+use crate::topics::errors::counts::{CellErrors, WordErrors, WordStratum};
 use crate::topics::errors::versus::Versus;
 
 /// All tables.
@@ -23,7 +23,7 @@ pub(super) fn build_tables(study: &Study, found: &WordErrors) -> Vec<TopicTable>
 /// A cell's split with one of its parts.
 type PartRow<'a, P> = (&'a CellView, &'static str, P);
 
-fn key_columns<'a, P: 'a>(study: &Study) -> Columns<'a, PartRow<'a, P>> {
+fn key_columns<'a, P: 'a>(study: &Study) -> TableColumns<'a, PartRow<'a, P>> {
     keys::of_cell(study, |row: &PartRow<'a, P>| row.0).column("split", Quantity::Text, |row| row.1)
 }
 
@@ -75,7 +75,7 @@ fn wrong_pairs(one: &CellErrors) -> std::vec::IntoIter<(String, Option<String>, 
 
 /// Words by what train knows of them and by length of their sentence.
 fn stratum_rows(study: &Study, found: &WordErrors) -> TopicTable {
-    let columns = key_columns::<&Stratum>(study)
+    let columns = key_columns::<&WordStratum>(study)
         .column("by", Quantity::Text, |row| row.2.by.name())
         .column("stratum", Quantity::Text, |row| row.2.name.clone())
         .column("words", Quantity::Count, |row| row.2.words)

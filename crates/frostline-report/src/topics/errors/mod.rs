@@ -11,18 +11,18 @@ mod versus;
 
 use crate::browser::Browser;
 use crate::chart::Figure;
-use crate::fields::Fields;
+use crate::fields::JsonFields;
 use crate::number::plural;
 use crate::page::{Page, PageFile};
 use crate::study::words::{SENTENCES, banner, units};
-use crate::study::{SPLITS, Stored, Study};
-use crate::topic::{Place, Topic, TopicTable};
+use crate::study::{SPLITS, StoredPredictions, Study};
+use crate::topic::{ReportPlace, Topic, TopicTable};
 
 use counts::WordErrors;
 use part::SplitPart;
 
 /// Errors.
-pub(crate) struct Errors {
+pub(crate) struct ErrorsTopic {
     found: WordErrors,
     /// Files of predictions that could not be used, each with why.
     left_out: Vec<String>,
@@ -31,9 +31,9 @@ pub(crate) struct Errors {
     browser: Option<Browser>,
 }
 
-impl Errors {
+impl ErrorsTopic {
     /// Counts the errors of a study, as far as predictions were read.
-    pub fn of(study: &Study, stored: &Stored<'_>) -> Self {
+    pub fn of(study: &Study, stored: &StoredPredictions<'_>) -> Self {
         let found = WordErrors::of(&study.cells, &study.groups, &stored.words);
         let without_words = stored.words.texts.iter().any(|text| !text.has_words);
         let browser = browse::collect_sentences(study, &stored.words);
@@ -41,9 +41,9 @@ impl Errors {
     }
 }
 
-impl Topic for Errors {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        if place == Place::Caveats {
+impl Topic for ErrorsTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
+        if place == ReportPlace::Caveats {
             let unread = self.left_out.first().map(|first| {
                 format!(
                     "**{} of predictions could not be used**, so F1, confusions and what else is counted from them \
@@ -105,13 +105,13 @@ impl Topic for Errors {
         files::build_tables(study, &self.found).into_iter().chain(paper).collect()
     }
 
-    fn facts(&self, _: &Study) -> Fields {
-        let fields = Fields::default().with_some("errors", &self.found.groups);
+    fn facts(&self, _: &Study) -> JsonFields {
+        let fields = JsonFields::default().with_some("errors", &self.found.groups);
         fields.with_some("differences", &self.found.versus)
     }
 }
 
-impl Errors {
+impl ErrorsTopic {
     fn page(&self, study: &Study) -> Page {
         let mut page = Page::default();
         page.section(1, format!("Errors: {}", study.sweep.plan.name));

@@ -7,7 +7,7 @@ use crate::number::{NONE, count, fixed};
 use crate::page::Page;
 use crate::page::code;
 use crate::study::{BASELINE, Study, named};
-use crate::table::{Columns, PaperTable, Quantity, Table, Value};
+use crate::table::{PaperTable, Quantity, Table, TableColumns, TableValue};
 use crate::topics::errors::counts::{Confused, GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
 use crate::topics::errors::examples;
 use crate::topics::errors::versus::Versus;
@@ -107,15 +107,15 @@ impl<'a> SplitPart<'a> {
     }
 
     /// The first columns of a group's row.
-    fn keyed(&self) -> Columns<'a, &'a GroupErrors> {
+    fn keyed(&self) -> TableColumns<'a, &'a GroupErrors> {
         keys::of_rows(self.study)
     }
 
     /// The same of a row that is no policy's.
-    fn unkeyed(&self, name: &str) -> Columns<'a, ()> {
+    fn unkeyed(&self, name: &str) -> TableColumns<'a, ()> {
         let name = format!("*{name}*");
         let axes = self.study.axes().into_iter().map(String::from);
-        let first = Columns::default().column("Frozen", Quantity::Text, move |(): &()| name.clone());
+        let first = TableColumns::default().column("Frozen", Quantity::Text, move |(): &()| name.clone());
         first.each(axes, |axis| format!("`{axis}`"), Quantity::Text, |(), _| NONE)
     }
 
@@ -228,18 +228,18 @@ impl<'a> SplitPart<'a> {
 fn tag_table(group: &GroupErrors) -> Table {
     let is_other = group.policy != BASELINE;
     let gain = |gain: Option<MeanStd>| gain.filter(|_| is_other);
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("Tag", Quantity::Text, |tag: &&TagErrors| code(&tag.tag))
         .column("Words", Quantity::Count, |tag| tag.support)
         .column("Precision", Quantity::Percent(2), |tag| tag.precision)
         .column("Recall", Quantity::Percent(2), |tag| tag.recall)
         .column("F1", Quantity::Percent(2), |tag| tag.f1)
         .optional("vs none", Quantity::Points(2), |tag| gain(tag.f1_gain));
-    let macros = Columns::default()
+    let macros = TableColumns::default()
         .column("Tag", Quantity::Text, |(): &()| "macro")
         .column("Words", Quantity::Count, |()| group.words)
-        .column("Precision", Quantity::Percent(2), |()| Value::Missing)
-        .column("Recall", Quantity::Percent(2), |()| Value::Missing)
+        .column("Precision", Quantity::Percent(2), |()| TableValue::Missing)
+        .column("Recall", Quantity::Percent(2), |()| TableValue::Missing)
         .column("F1", Quantity::Percent(2), |()| group.macro_f1)
         .optional("vs none", Quantity::Points(2), |()| gain(group.macro_f1_gain));
     columns.table(&group.tags).with_rows(macros.table([()]))

@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use crate::study::place::placed;
-use crate::study::tagged::{LabelledWord, PredictedTags, SentenceSpan, Tag, Tagged};
-use crate::study::{BASELINE, CellView, Group, SPLITS};
+use crate::study::tagged::{LabelledWord, PredictedTags, SentenceSpan, TagIndex, Tagged};
+use crate::study::{BASELINE, CellGroup, CellView, SPLITS};
 
 /// The most sentences that are shown of two policies.
 const EXAMPLES: usize = 5;
@@ -35,12 +35,12 @@ pub(crate) struct Versus {
     /// Words that only this cell has right.
     pub only_this_right: u64,
     #[serde(skip)]
-    pub examples: Vec<Example>,
+    pub examples: Vec<DifferingSentence>,
 }
 
 /// A sentence in which two policies differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Example {
+pub(crate) struct DifferingSentence {
     pub id: String,
     pub words: Vec<ShownWord>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct ShownWord {
 
 placed!(struct Versus);
 
-impl Example {
+impl DifferingSentence {
     pub fn differing(&self) -> usize {
         self.words.iter().filter(|word| word.differs.is_some()).count()
     }
@@ -64,7 +64,7 @@ impl Example {
 
 /// Every cell that has such a twin, in the order of groups, dev before test. Sentences are shown for the
 /// first seed of a policy.
-pub(super) fn compare_with_baseline(cells: &[CellView], groups: &[Group], read: &Tagged) -> Vec<Versus> {
+pub(super) fn compare_with_baseline(cells: &[CellView], groups: &[CellGroup], read: &Tagged) -> Vec<Versus> {
     let mut all: Vec<Versus> = Vec::new();
     for group in groups.iter().filter(|group| group.policy != BASELINE) {
         for split in SPLITS {
@@ -106,9 +106,9 @@ impl Versus {
     ) -> Self {
         let text = &read.texts[mine.text];
         let words = || text.words.iter().zip(base.predicted.iter().zip(&mine.predicted));
-        let is_right = |tag: &Option<Tag>, gold: Tag| *tag == Some(gold);
+        let is_right = |tag: &Option<TagIndex>, gold: TagIndex| *tag == Some(gold);
         let only = |right: [bool; 2]| {
-            let is = |(word, (a, b)): &(&LabelledWord, (&Option<Tag>, &Option<Tag>))| {
+            let is = |(word, (a, b)): &(&LabelledWord, (&Option<TagIndex>, &Option<TagIndex>))| {
                 [is_right(a, word.gold), is_right(b, word.gold)] == right
             };
             words().filter(is).count() as u64
@@ -137,7 +137,7 @@ impl Versus {
 }
 
 /// The sentences with the most words that differ; of equal ones the earlier.
-fn examples([base, mine]: [&PredictedTags; 2], read: &Tagged) -> Vec<Example> {
+fn examples([base, mine]: [&PredictedTags; 2], read: &Tagged) -> Vec<DifferingSentence> {
     let text = &read.texts[mine.text];
     let differs = |at: usize| base.predicted[at] != mine.predicted[at];
     let mut ranked: Vec<_> = text
@@ -147,13 +147,13 @@ fn examples([base, mine]: [&PredictedTags; 2], read: &Tagged) -> Vec<Example> {
         .collect();
     ranked.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
     ranked.truncate(EXAMPLES);
-    let name = |tag: Tag| read.tags[usize::from(tag)].clone();
+    let name = |tag: TagIndex| read.tags[usize::from(tag)].clone();
     let shown = |at: usize| ShownWord {
         form: text.words[at].form.clone(),
         gold: name(text.words[at].gold),
         differs: differs(at).then(|| [base, mine].map(|cell| cell.predicted[at].map(name))),
     };
-    let example = |(_, sentence, range): (usize, &SentenceSpan, std::ops::Range<usize>)| Example {
+    let example = |(_, sentence, range): (usize, &SentenceSpan, std::ops::Range<usize>)| DifferingSentence {
         id: sentence.id.clone(),
         words: range.map(shown).collect(),
     };

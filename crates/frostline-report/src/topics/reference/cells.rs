@@ -7,16 +7,16 @@ use crate::keys;
 use crate::number::capital;
 use crate::page::Page;
 use crate::study::epochs::EpochStats;
-use crate::study::groups::Times;
+use crate::study::groups::GroupTimes;
 use crate::study::turns::saving;
-use crate::study::{BASELINE, Group, Study};
-use crate::table::{Columns, Quantity, Value};
+use crate::study::{BASELINE, CellGroup, Study};
+use crate::table::{Quantity, TableColumns, TableValue};
 use crate::topics::convergence::EpochFact;
 use crate::topics::reference::differences;
 use crate::topics::reference::whose::{defined, epoch_tables, labels_the_same, no_match, opening};
 
 /// A group, and the published run that it is compared with.
-type Compared<'a> = (&'a Group, &'a PublishedRun);
+type ComparedGroup<'a> = (&'a CellGroup, &'a PublishedRun);
 
 /// The whole comparison.
 pub(super) fn compare(study: &Study, reference: &Reference, page: &mut Page) {
@@ -40,7 +40,7 @@ pub(super) fn compare(study: &Study, reference: &Reference, page: &mut Page) {
 }
 
 /// Groups with a result whose policy the reference has too.
-fn matching_groups<'a>(study: &'a Study, data: &'a ReferenceData, lang: &'a str) -> Vec<Compared<'a>> {
+fn matching_groups<'a>(study: &'a Study, data: &'a ReferenceData, lang: &'a str) -> Vec<ComparedGroup<'a>> {
     let found = study.groups_of(lang).filter_map(|group| {
         let run = group.all_names().find_map(|name| data.policy.get(name))?;
         group.dev.as_ref().map(|_| (group, run))
@@ -48,8 +48,8 @@ fn matching_groups<'a>(study: &'a Study, data: &'a ReferenceData, lang: &'a str)
     found.collect()
 }
 
-fn key_columns<'a>(study: &Study) -> Columns<'a, Compared<'a>> {
-    keys::frozen(study, |row: &Compared<'a>| row.0.names(), |row: &Compared<'a>| &row.0.extras)
+fn key_columns<'a>(study: &Study) -> TableColumns<'a, ComparedGroup<'a>> {
+    keys::frozen(study, |row: &ComparedGroup<'a>| row.0.names(), |row: &ComparedGroup<'a>| &row.0.extras)
 }
 
 fn describe_language(study: &Study, reference: &Reference, lang: &str, page: &mut Page) {
@@ -70,9 +70,10 @@ fn ours_of(reference: &Reference, all: MeanStd, at_label_positions: MeanStd) -> 
     }
 }
 
-fn accuracy_columns<'a>(study: &Study, reference: &'a Reference) -> Columns<'a, Compared<'a>> {
-    let ours =
-        |group: &Group| group.dev.as_ref().map(|dev| ours_of(reference, dev.accuracy, dev.study_accuracy));
+fn accuracy_columns<'a>(study: &Study, reference: &'a Reference) -> TableColumns<'a, ComparedGroup<'a>> {
+    let ours = |group: &CellGroup| {
+        group.dev.as_ref().map(|dev| ours_of(reference, dev.accuracy, dev.study_accuracy))
+    };
     key_columns(study)
         .optional(capital(&reference.name), Quantity::Percent(2), |row| row.1.dev_accuracy.last().copied())
         .column("Ours", Quantity::Percent(2), move |row| ours(row.0))
@@ -86,12 +87,12 @@ fn cost_columns<'a>(
     study: &'a Study,
     reference: &'a Reference,
     data: &'a ReferenceData,
-) -> Columns<'a, Compared<'a>> {
+) -> TableColumns<'a, ComparedGroup<'a>> {
     let study_name = capital(&reference.name);
     let theirs = |what: &str| format!("{study_name}: {what}");
     let base = data.policy.get(BASELINE).and_then(|base| base.train_s);
-    let times = |group: &Group, get: fn(&Times) -> f64| group.times.as_ref().map(get);
-    let parameters = |group: &'a Group| group.parameters.as_ref();
+    let times = |group: &CellGroup, get: fn(&GroupTimes) -> f64| group.times.as_ref().map(get);
+    let parameters = |group: &'a CellGroup| group.parameters.as_ref();
     key_columns(study)
         .optional(theirs("steps"), Quantity::Count, |row| row.1.steps)
         .column("Ours: steps", Quantity::Count, |row| row.0.steps)
@@ -114,16 +115,16 @@ fn cost_columns<'a>(
 }
 
 /// Accuracy and losses per epoch, the reference's row above ours.
-fn add_epochs(study: &Study, reference: &Reference, pairs: &[Compared<'_>], page: &mut Page) {
-    type EpochsOfPair<'a> = (Compared<'a>, bool);
-    type EpochsRow<'a> = (EpochsOfPair<'a>, Vec<Value>);
+fn add_epochs(study: &Study, reference: &Reference, pairs: &[ComparedGroup<'_>], page: &mut Page) {
+    type EpochsOfPair<'a> = (ComparedGroup<'a>, bool);
+    type EpochsRow<'a> = (EpochsOfPair<'a>, Vec<TableValue>);
     let columns = || {
         keys::of_rows(study).column("Whose", Quantity::Text, |row: &EpochsRow<'_>| {
             if row.0.1 { "ours" } else { reference.name.as_str() }
         })
     };
     let rows: Vec<EpochsOfPair<'_>> = pairs.iter().flat_map(|pair| [(*pair, false), (*pair, true)]).collect();
-    let values = |fact: &EpochFact, ((group, run), is_ours): &EpochsOfPair<'_>| -> Vec<Value> {
+    let values = |fact: &EpochFact, ((group, run), is_ours): &EpochsOfPair<'_>| -> Vec<TableValue> {
         let ours = |row: &EpochStats| match reference.counts {
             Counted::LabelPositions if fact.is_accuracy() => Some(row.dev_study_accuracy),
             _ => (fact.ours)(row),

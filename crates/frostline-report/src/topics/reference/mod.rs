@@ -9,29 +9,29 @@ mod whose;
 
 use frostline_record::CompareWith;
 
-use crate::fields::Fields;
-use crate::page::{Block, Page, PageFile};
+use crate::fields::JsonFields;
+use crate::page::{Page, PageBlock, PageFile};
 use crate::study::words::banner;
-use crate::study::{Stored, Study};
+use crate::study::{StoredPredictions, Study};
 use crate::table::PaperTable;
 use crate::topic::{Topic, TopicTable};
 use crate::topics::sentences::counts::{self, SentenceStats};
 
 /// Published figures.
-pub(crate) struct Published {
+pub(crate) struct PublishedTopic {
     sentences: Vec<SentenceStats>,
     predictions_read: bool,
 }
 
-impl Published {
+impl PublishedTopic {
     /// What a comparison needs in addition to the study.
-    pub fn of(study: &Study, stored: &Stored<'_>) -> Self {
+    pub fn of(study: &Study, stored: &StoredPredictions<'_>) -> Self {
         let sentences = counts::of(study, &stored.sentences);
         Self { sentences, predictions_read: !stored.sentences.is_empty() }
     }
 }
 
-impl Topic for Published {
+impl Topic for PublishedTopic {
     fn pages(&self, study: &Study) -> Vec<PageFile<'_>> {
         let mut page = Page::default();
         page.section(1, format!("Published figures and ours: {}", study.sweep.plan.name));
@@ -48,9 +48,9 @@ impl Topic for Published {
         let mut tables: Vec<PaperTable> = Vec::new();
         for block in page.blocks {
             match block {
-                Block::Heading(..=2, text) => (place, title) = (text, String::new()),
-                Block::Heading(_, text) => title = text,
-                Block::Table(table) => {
+                PageBlock::Heading(..=2, text) => (place, title) = (text, String::new()),
+                PageBlock::Heading(_, text) => title = text,
+                PageBlock::Table(table) => {
                     let lang = place.split(" (").next().unwrap_or_default();
                     let first = format!("reference-{lang}-");
                     let number = 1 + tables.iter().filter(|table| table.name.starts_with(&first)).count();
@@ -67,12 +67,12 @@ impl Topic for Published {
         tables.into_iter().map(TopicTable::Paper).collect()
     }
 
-    fn facts(&self, study: &Study) -> Fields {
-        Fields::default().with_known("reference", study.sweep.reference.as_ref())
+    fn facts(&self, study: &Study) -> JsonFields {
+        JsonFields::default().with_known("reference", study.sweep.reference.as_ref())
     }
 }
 
-impl Published {
+impl PublishedTopic {
     fn compare(&self, study: &Study, page: &mut Page) {
         if study.synthetic() {
             page.paragraph(

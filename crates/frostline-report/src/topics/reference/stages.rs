@@ -9,8 +9,8 @@ use crate::page::Page;
 use crate::page::code;
 use crate::study::epochs::EpochStats;
 use crate::study::stages::{StageStats, TaskStats, score_at, value};
-use crate::study::{BASELINE, CellView, Group, Placed, Study};
-use crate::table::{Columns, Quantity, Table, Value};
+use crate::study::{BASELINE, CellGroup, CellView, Placed, Study};
+use crate::table::{Quantity, Table, TableColumns, TableValue};
 use crate::topics::convergence::EpochFact;
 use crate::topics::reference::differences;
 use crate::topics::reference::whose::{defined, epoch_tables, labels_the_same, no_match, opening};
@@ -26,7 +26,7 @@ struct Pairing<'a> {
 
 /// A run of ours that learned what a published one did.
 struct Ours<'a> {
-    group: &'a Group,
+    group: &'a CellGroup,
     /// The stage's place in its cells.
     at: usize,
     stage: &'a StageStats,
@@ -156,7 +156,7 @@ impl Ours<'_> {
 fn results_table(reference: &Reference, pairings: &[Pairing<'_>]) -> Table {
     type ComparedRun<'a> = (&'a Pairing<'a>, &'a Ours<'a>);
     let study = capital(&reference.name);
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("Learned", Quantity::Text, |row: &ComparedRun<'_>| row.0.name)
         .column("Ours", Quantity::Text, |row| row.1.name())
         .optional(format!("{study}: test accuracy"), Quantity::Percent(2), |row| row.0.theirs.test_accuracy)
@@ -212,7 +212,7 @@ fn describe_improvement(study: &Study, reference: &Reference, pairings: &[Pairin
 fn add_epochs(study: &Study, reference: &Reference, pairings: &[Pairing<'_>], page: &mut Page) {
     /// A pairing, and its run of ours; none is the published one.
     type EpochsOfRun<'a> = (&'a Pairing<'a>, Option<&'a Ours<'a>>);
-    type RunEpochs<'a> = (EpochsOfRun<'a>, Vec<Value>);
+    type RunEpochs<'a> = (EpochsOfRun<'a>, Vec<TableValue>);
     let rows: Vec<EpochsOfRun<'_>> = pairings
         .iter()
         .flat_map(|pairing| {
@@ -220,13 +220,13 @@ fn add_epochs(study: &Study, reference: &Reference, pairings: &[Pairing<'_>], pa
         })
         .collect();
     let columns = || {
-        Columns::default().column("Learned", Quantity::Text, |row: &RunEpochs<'_>| row.0.0.name).column(
+        TableColumns::default().column("Learned", Quantity::Text, |row: &RunEpochs<'_>| row.0.0.name).column(
             "Whose",
             Quantity::Text,
             |row| row.0.1.map_or_else(|| reference.name.clone(), Ours::name),
         )
     };
-    let values = |fact: &EpochFact, (pairing, run): &EpochsOfRun<'_>| -> Vec<Value> {
+    let values = |fact: &EpochFact, (pairing, run): &EpochsOfRun<'_>| -> Vec<TableValue> {
         match run {
             Some(run) => run.epochs().map(|row| (fact.ours)(row).into()).collect(),
             None => (fact.published)(pairing.theirs).iter().map(|value| (*value).into()).collect(),
@@ -261,7 +261,7 @@ fn add_confusions(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Pa
 
 fn confusion_table(counts: &Confusion) -> Table {
     let label = |at: usize| code(&counts.tags[at]);
-    let columns = Columns::default().column("", Quantity::Text, |gold: &usize| label(*gold)).each(
+    let columns = TableColumns::default().column("", Quantity::Text, |gold: &usize| label(*gold)).each(
         0..counts.tags.len(),
         |at| label(*at),
         Quantity::Count,

@@ -5,7 +5,7 @@ use frostline_record::{PublishedRun, Reference, ReferenceData};
 use crate::number::listed;
 use crate::page::Page;
 use crate::study::{Study, distinct};
-use crate::table::{Columns, Value};
+use crate::table::{TableColumns, TableValue};
 use crate::topics::convergence::{EPOCH_FACTS, EpochFact};
 
 /// Opens the page with the source of the figures.
@@ -40,21 +40,22 @@ pub(super) fn epoch_tables<'a, R: Clone + 'a>(
     reference: &Reference,
     published: &[&PublishedRun],
     rows: &[R],
-    columns: impl Fn() -> Columns<'a, (R, Vec<Value>)>,
-    values: impl Fn(&EpochFact, &R) -> Vec<Value>,
+    columns: impl Fn() -> TableColumns<'a, (R, Vec<TableValue>)>,
+    values: impl Fn(&EpochFact, &R) -> Vec<TableValue>,
     page: &mut Page,
 ) {
     for fact in
         EPOCH_FACTS.iter().filter(|fact| published.iter().any(|run| !(fact.published)(run).is_empty()))
     {
         page.section(3, fact.title(study));
-        let rows: Vec<(R, Vec<Value>)> = rows.iter().map(|row| (row.clone(), values(fact, row))).collect();
+        let rows: Vec<(R, Vec<TableValue>)> =
+            rows.iter().map(|row| (row.clone(), values(fact, row))).collect();
         let longest = rows.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
         let columns = columns().each(
             0..longest,
             |at| (at + 1).to_string(),
             fact.unit,
-            |row: &(R, Vec<Value>), at| row.1.get(*at).cloned(),
+            |row: &(R, Vec<TableValue>), at| row.1.get(*at).cloned(),
         );
         page.table(columns.table(rows));
         defined(reference, fact.defined_as, page);

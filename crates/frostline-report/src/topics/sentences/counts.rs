@@ -9,7 +9,7 @@ use crate::number::{count, fixed};
 use crate::page::code;
 use crate::study::place::placed;
 use crate::study::predictions::{SentencePredictions, sum};
-use crate::study::{Group, SPLITS, Study, distinct};
+use crate::study::{CellGroup, SPLITS, Study, distinct};
 
 /// A sentence task on one split after a stage, over cells that differ only in their seed.
 #[derive(Clone, Debug, Serialize)]
@@ -96,7 +96,7 @@ pub(crate) fn of(study: &Study, read: &SentencePredictions) -> Vec<SentenceStats
 fn one(
     study: &Study,
     read: &SentencePredictions,
-    group: &Group,
+    group: &CellGroup,
     at: usize,
     task: &str,
     split: &'static str,

@@ -5,22 +5,22 @@ pub(crate) mod counts;
 use frostline_record::Unit;
 use frostline_score::{Confusion, Prf};
 
-use crate::fields::Fields;
+use crate::fields::JsonFields;
 use crate::keys;
 use crate::number::{count, fixed, plural};
 use crate::page::Page;
 use crate::page::code;
-use crate::study::stages::{Scored, StageStats};
+use crate::study::stages::{StageStats, TaskScores};
 use crate::study::words::extras_name;
-use crate::study::{Group, Placed, SPLITS, Stored, Study, distinct};
-use crate::table::{Columns, Quantity, Table};
-use crate::topic::{Place, Topic};
+use crate::study::{CellGroup, Placed, SPLITS, StoredPredictions, Study, distinct};
+use crate::table::{Quantity, Table, TableColumns};
+use crate::topic::{ReportPlace, Topic};
 use crate::topics::stages::capital;
 
 use counts::{LabelBalance, SentenceStats};
 
 /// Sentence tasks.
-pub(crate) struct Sentences {
+pub(crate) struct SentencesTopic {
     found: Vec<SentenceStats>,
     tasks: Vec<SentenceTask>,
 }
@@ -33,11 +33,11 @@ struct SentenceTask {
 }
 
 /// A scored split of a task after a stage.
-type ScoreRow<'a> = (&'a Group, &'a StageStats, &'static str, &'a Scored, Option<&'a SentenceStats>);
+type ScoreRow<'a> = (&'a CellGroup, &'a StageStats, &'static str, &'a TaskScores, Option<&'a SentenceStats>);
 
-impl Sentences {
+impl SentencesTopic {
     /// Counts the errors of a study, as far as predictions were read.
-    pub fn of(study: &Study, stored: &Stored<'_>) -> Self {
+    pub fn of(study: &Study, stored: &StoredPredictions<'_>) -> Self {
         let mut tasks = Vec::new();
         for lang in study.langs() {
             let all = study.groups_of(lang).flat_map(|group| &group.stages).flat_map(|stage| &stage.tasks);
@@ -52,9 +52,9 @@ impl Sentences {
     }
 }
 
-impl Topic for Sentences {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
-        if let Place::Language(lang) = place {
+impl Topic for SentencesTopic {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
+        if let ReportPlace::Language(lang) = place {
             for task in self.tasks.iter().filter(|task| task.lang == lang) {
                 page.section(3, format!("Sentences: {}", task.name));
                 describe_labels(task, page);
@@ -64,8 +64,8 @@ impl Topic for Sentences {
         }
     }
 
-    fn facts(&self, _: &Study) -> Fields {
-        Fields::default().with_some("sentence_tasks", &self.found)
+    fn facts(&self, _: &Study) -> JsonFields {
+        JsonFields::default().with_some("sentence_tasks", &self.found)
     }
 }
 
@@ -88,7 +88,7 @@ fn describe_labels(task: &SentenceTask, page: &mut Page) {
         }
         None => split.whole(),
     };
-    let columns = Columns::default().column("Label", Quantity::Text, |label: &Option<&String>| {
+    let columns = TableColumns::default().column("Label", Quantity::Text, |label: &Option<&String>| {
         label.map_or_else(|| "all".into(), |label| code(label))
     });
     let columns = task.balance.iter().fold(columns, |columns, split| {
@@ -119,7 +119,7 @@ fn describe_labels(task: &SentenceTask, page: &mut Page) {
     }
 }
 
-impl Sentences {
+impl SentencesTopic {
     /// Accuracy with its interval, and F1, per policy, stage and split.
     fn scores(&self, study: &Study, task: &SentenceTask, page: &mut Page) {
         let staged = study.groups_of(&task.lang).any(|group| group.stages.len() > 1);
@@ -157,7 +157,7 @@ impl Sentences {
         rows
     }
 
-    fn find(&self, group: &Group, stage: &StageStats, task: &str, split: &str) -> Option<&SentenceStats> {
+    fn find(&self, group: &CellGroup, stage: &StageStats, task: &str, split: &str) -> Option<&SentenceStats> {
         self.found.iter().find(|found| {
             let is_here = (&found.stage, found.task.as_str(), found.split) == (&stage.name, task, split);
             is_here && found.place() == group.place()
@@ -200,7 +200,7 @@ fn label_scores(confusion: &Confusion) -> Table {
     let tags = tags.map(|tag| (code(&tag.tag), tag.prf, tag.support));
     let (averages, all) = (confusion.averages(), confusion.words());
     let means = [("macro".to_string(), averages.macro_avg, all), ("weighted".into(), averages.weighted, all)];
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("Label", Quantity::Text, |row: &(String, Prf, u64)| row.0.clone())
         .column("Precision", Quantity::Percent(2), |row| row.1.precision)
         .column("Recall", Quantity::Percent(2), |row| row.1.recall)
@@ -216,7 +216,7 @@ fn confusion_table(confusion: &Confusion) -> Table {
         tags.filter(|(_, tag)| tag.support + tag.predicted > 0).map(|(at, _)| at).collect();
     let missed = confusion.missed.iter().any(|&missed| missed > 0);
     let label = |at: usize| code(&confusion.tags[at]);
-    let columns = Columns::default()
+    let columns = TableColumns::default()
         .column("Gold, then predicted as", Quantity::Text, |gold: &usize| label(*gold))
         .each(seen.clone(), |at| label(*at), Quantity::Count, |gold, at| confusion.counts[*gold][*at])
         .optional("nothing", Quantity::Count, |gold| missed.then(|| confusion.missed[*gold]));
