@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use crate::places::{AssetKind, FoundFolder};
 use crate::{AssetError, Origin, Places, Sources, read};
 
+/// A check of an encoder's `config.json` before its weights are downloaded. The error states why the encoder cannot be used.
+pub type ConfigCheck = fn(&str) -> Result<(), String>;
+
 /// The files of an encoder that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncoderFiles {

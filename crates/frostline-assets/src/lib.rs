@@ -21,7 +21,7 @@ mod source;
 
 pub use archive::unpack_archive;
 pub use dataset::DatasetFiles;
-pub use encoder::EncoderFiles;
+pub use encoder::{ConfigCheck, EncoderFiles};
 pub use error::{AssetError, SearchedPlaces};
 pub use format::Format;
 pub use hub::{hub_id, is_hub_id, split_revision};

@@ -9,7 +9,7 @@ mod download;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use frostline_assets::KnownDataset;
+use frostline_assets::{ConfigCheck, KnownDataset};
 use frostline_record::Plan;
 
 use crate::ending::Ending;
@@ -33,9 +33,6 @@ struct WantedDownloads {
     /// Other datasets of a plan, which are on neither host.
     elsewhere: BTreeSet<String>,
 }
-
-/// A check of an encoder's `config.json`; see `FetchOptions::check_config` of `frostline-assets`.
-pub type ConfigCheck = fn(&str) -> std::result::Result<(), String>;
 
 /// Downloads what was named, or else everything that a plan reads, into the cache. `check_config` may refuse an encoder before
 /// its weights are downloaded; a caller without the code of encoders has none.

@@ -64,6 +64,7 @@ mod work;
 mod worker;
 mod workers;
 
+pub use frostline_assets::ConfigCheck;
 pub use frostline_report::{ADVISED, PolicyLoss, visible};
 
 pub use backend::Backend;
@@ -71,7 +72,7 @@ pub use data_check::check_data;
 pub use decision::Decision;
 pub use ending::{Ending, exit_code};
 pub use executor::{Executor, Observer};
-pub use fetch::{ConfigCheck, check_fetch, fetch};
+pub use fetch::{check_fetch, fetch};
 pub use interrupts::leave_to_parent;
 pub use jobs::{JobEnd, Jobs, NextJob, Queue};
 pub use live::{CellProgress, FIRST_STEPS, LOADING, MOST_POINTS};

@@ -39,10 +39,11 @@ mod options;
 mod release;
 mod token;
 
+pub use crate::encoder::ConfigCheck;
 pub use encoder::encoder;
 pub use error::FetchError;
 pub use known::dataset;
-pub use options::{ConfigCheck, FetchOptions, Fetched, Hosts, Progress, UD_RELEASE};
+pub use options::{FetchOptions, Fetched, Hosts, Progress, UD_RELEASE};
 pub use release::{git_blob_id, known_blobs};
 pub use token::HubToken;
 

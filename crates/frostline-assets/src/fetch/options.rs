@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::token::HubToken;
+use crate::encoder::ConfigCheck;
 use crate::licence::Licence;
 use crate::source::Source;
-
-/// A check of an encoder's `config.json` before its weights are downloaded. The error states why the encoder cannot be used.
-pub type ConfigCheck = fn(&str) -> Result<(), String>;
 
 /// The Universal Dependencies release that is fetched by default.
 pub const UD_RELEASE: &str = "r2.16";
