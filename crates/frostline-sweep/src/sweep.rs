@@ -1,4 +1,4 @@
-//! Runs a study from its plan to its report. The function [`sweep`] contains all steps in order.
+//! Runs a study from its plan to its report: `run_study` prepares it, and `run_rounds` contains all steps of a run in order.
 //!
 //! Every check that needs no training is made before anything is written.
 
@@ -60,90 +60,75 @@ fn run_study(
     let program = with_block_orders(&mut study, &sources, &out, program)?;
     twin_cells::merge_twins(&mut study, &sources);
     twin_cells::announce_twins(&study.twins);
-    if let Action::List { calibrate } = request.action {
-        let ask = || Costs::ask_program(&study, &sources, &out, program, request, calibrate);
-        let costs = (place.built || calibrate).then(ask);
-        return output::print_output(|to| {
-            plan_listing::write_plan(&study, &sources, &out, costs.as_ref(), to)
-        });
+    match request.action {
+        Action::List { calibrate } => {
+            let ask = || Costs::ask_program(&study, &sources, &out, program, request, calibrate);
+            let costs = (place.built || calibrate).then(ask);
+            output::print_output(|to| plan_listing::write_plan(&study, &sources, &out, costs.as_ref(), to))
+        }
+        Action::DescribeData => describe_data(&study, &sources, &program()?),
+        Action::ScoreBlocks { sentences } => {
+            let program = program()?;
+            plan_listing::print_inputs(&study, &sources, &program);
+            let cells = sources.make_cells(&study, &program);
+            block_scores::print_scores(&study, &cells, &program, sentences, request.out.as_deref())
+        }
+        Action::Advise => {
+            let program = program()?;
+            let cells = sources.make_cells(&study, &program);
+            advise::print_advice(&study, &cells, &program, request)
+        }
+        Action::Run | Action::Verify | Action::Begin => {
+            folder::check_writable(&out)?;
+            run_rounds(request, study, &sources, &out, &program()?)
+        }
     }
-    if request.action == Action::DescribeData {
-        let program = program()?;
-        plan_listing::print_inputs(&study, &sources, &program);
-        let cells = sources.make_cells(&study, &program);
-        let facts = program.describe_data(&cells)?;
-        return output::print_output(|to| data_report::write_tables(&study, &cells, &facts, to));
-    }
-    if let Action::ScoreBlocks { sentences } = request.action {
-        let program = program()?;
-        plan_listing::print_inputs(&study, &sources, &program);
-        let cells = sources.make_cells(&study, &program);
-        return block_scores::print_scores(&study, &cells, &program, sentences, request.out.as_deref());
-    }
-    if request.action == Action::Advise {
-        let program = program()?;
-        let cells = sources.make_cells(&study, &program);
-        return advise::print_advice(&study, &cells, &program, request);
-    }
-    folder::check_writable(&out)?;
-    let program = program()?;
-    plan_listing::print_inputs(&study, &sources, &program);
+}
+
+/// Prints tables of a study's data.
+fn describe_data(study: &PlannedStudy, sources: &StudyInputs, program: &Program) -> CommandResult<Ending> {
+    plan_listing::print_inputs(study, sources, program);
+    let cells = sources.make_cells(study, program);
+    let facts = program.describe_data(&cells)?;
+    output::print_output(|to| data_report::write_tables(study, &cells, &facts, to))
+}
+
+/// Runs the cells of a study: in one round, except in a search, in which the records of a round decide the cells of the next one.
+fn run_rounds(
+    request: &SweepRequest,
+    mut study: PlannedStudy,
+    sources: &StudyInputs,
+    out: &Path,
+    program: &Program,
+) -> CommandResult<Ending> {
+    plan_listing::print_inputs(&study, sources, program);
     if request.slurm.is_none() {
-        plan_listing::check_precision(&study, &program)?;
+        plan_listing::check_precision(&study, program)?;
     }
     let claims = ProcessClaims::for_command("frostline sweep", request.lease);
     let asked_jobs = study.plan.jobs;
     let verifies = request.action == Action::Verify;
-    let detaches = request.slurm.as_ref().is_some_and(|slurm| slurm.detach);
-    let stays = request.action != Action::Begin && !detaches;
-
     let mut warned = String::new();
-    let mut finder = if verifies { None } else { RateFinder::for_study(&study, &sources, &program)? };
-
-    // Once, except in a search, in which the records of a round decide the cells of the next one.
+    let mut finder = if verifies { None } else { RateFinder::for_study(&study, sources, program)? };
     loop {
-        let cells = match &mut finder {
-            Some(finder) => next_search_cells(finder, &mut study, &sources, &program, &out)?,
-            None => None,
-        };
-        let is_compared = cells.is_none();
-        let mut cells = cells.unwrap_or_else(|| sources.make_cells(&study, &program));
-        if is_compared && !verifies {
-            cells = reached_cells(&mut study, cells, &out)?;
-        }
-        let warnings = info_span!("check", cells = cells.len()).in_scope(|| program.check_cells(&cells))?;
-        data_report::print_warnings(&warnings, &mut warned);
-        if is_compared && !verifies {
-            // A machine from which jobs are submitted is shared.
-            let known_only = request.slurm.is_some();
-            study.block_scores = block_scores::score_sets(&study, &cells, &program, &out, known_only);
-        }
+        let cells = choose_cells(request, finder.as_mut(), &mut study, sources, program, out, &mut warned)?;
         // Stored with the sweep, since the report warns of times measured with several cells at once.
-        study.plan.jobs = packing::choose_jobs(asked_jobs, &cells, &out, &program, request);
-        let folder = match verifies {
-            true => SweepFolder::for_verification(cells)?,
-            false => SweepFolder::open_for_sweep(&out, study.sweep_file(cells, stays), &claims)?,
-        };
+        study.plan.jobs = packing::choose_jobs(asked_jobs, &cells, out, program, request);
+        let folder = open_folder(request, &study, cells, out, &claims)?;
         if request.action == Action::Begin {
             return Ok(folder.introduce_work());
         }
         folder.print_existing()?;
         folder.announce_start();
         packing::announce_jobs(asked_jobs, study.plan.jobs);
-        let outcome = match &request.slurm {
-            None => run_here(request, &study, &folder, &program, &claims)?,
-            Some(slurm) => match slurm::run_on_cluster(request, slurm, &folder, &program)? {
-                slurm::ClusterRound::Ended(outcome) => outcome,
-                slurm::ClusterRound::Detached => {
-                    end_search(&study, &folder, &claims)?;
-                    return Ok(Ending::Done);
-                }
-            },
+        let Some(outcome) = run_cells(request, &study, &folder, program, &claims)? else {
+            end_search(&study, &folder, &claims)?;
+            return Ok(Ending::Done);
         };
         let complete = !verifies && !outcome.interrupted;
         let ran_all = complete && outcome.not_started == 0;
         if ran_all && has_next_round(&mut study, &folder, &claims)? {
-            twin_cells::merge_twins(&mut study, &sources);
+            twin_cells::merge_twins(&mut study, sources);
             continue;
         }
         if complete {
@@ -151,16 +136,88 @@ fn run_study(
         }
         folder.clear_prefixes(&study.plan.prefix_cache, &outcome);
         if complete && !study.is_searching() {
-            // A machine from which jobs are submitted is shared, and another one than theirs.
-            if request.slurm.is_none() {
-                info_span!("timing").in_scope(|| {
-                    timing::measure_groups(&study, &folder, &program, request.threads, &claims)
-                })?;
-            }
-            info_span!("report").in_scope(|| report::write_report(folder.path(), &claims))?;
+            measure_and_report(request, &study, &folder, program, &claims)?;
         }
         return Ok(folder.close_sweep(&outcome, request.slurm.is_some()));
     }
+}
+
+/// Returns the cells of the next round. The program checks them, and warnings that are not in `warned` are printed.
+fn choose_cells(
+    request: &SweepRequest,
+    finder: Option<&mut RateFinder>,
+    study: &mut PlannedStudy,
+    sources: &StudyInputs,
+    program: &Program,
+    out: &Path,
+    warned: &mut String,
+) -> CommandResult<Vec<Cell>> {
+    let searched = match finder {
+        Some(finder) => next_search_cells(finder, study, sources, program, out)?,
+        None => None,
+    };
+    let are_compared = searched.is_none() && request.action != Action::Verify;
+    let mut cells = searched.unwrap_or_else(|| sources.make_cells(study, program));
+    if are_compared {
+        cells = reached_cells(study, cells, out)?;
+    }
+    let warnings = info_span!("check", cells = cells.len()).in_scope(|| program.check_cells(&cells))?;
+    data_report::print_warnings(&warnings, warned);
+    if are_compared {
+        // A machine from which jobs are submitted is shared.
+        let known_only = request.slurm.is_some();
+        study.block_scores = block_scores::score_sets(study, &cells, program, out, known_only);
+    }
+    Ok(cells)
+}
+
+/// Opens the folder of a round's cells: the sweep's, or a temporary one for a verification.
+fn open_folder<'a>(
+    request: &SweepRequest,
+    study: &PlannedStudy,
+    cells: Vec<Cell>,
+    out: &Path,
+    claims: &'a ProcessClaims,
+) -> CommandResult<SweepFolder<'a>> {
+    if request.action == Action::Verify {
+        return SweepFolder::for_verification(cells);
+    }
+    let detaches = request.slurm.as_ref().is_some_and(|slurm| slurm.detach);
+    let stays = request.action != Action::Begin && !detaches;
+    SweepFolder::open_for_sweep(out, study.sweep_file(cells, stays), claims)
+}
+
+/// Runs the folder's cells that are left, here or on a cluster; `None` if they run on a cluster without this command.
+fn run_cells(
+    request: &SweepRequest,
+    study: &PlannedStudy,
+    folder: &SweepFolder<'_>,
+    program: &Program,
+    claims: &ProcessClaims,
+) -> CommandResult<Option<Outcome>> {
+    let Some(slurm) = &request.slurm else {
+        return run_here(request, study, folder, program, claims).map(Some);
+    };
+    Ok(match slurm::run_on_cluster(request, slurm, folder, program)? {
+        slurm::ClusterRound::Ended(outcome) => Some(outcome),
+        slurm::ClusterRound::Detached => None,
+    })
+}
+
+/// Measures the steps of policies in turns, and writes the report.
+fn measure_and_report(
+    request: &SweepRequest,
+    study: &PlannedStudy,
+    folder: &SweepFolder<'_>,
+    program: &Program,
+    claims: &ProcessClaims,
+) -> CommandResult<()> {
+    // A machine from which jobs are submitted is shared, and another one than theirs.
+    if request.slurm.is_none() {
+        let measure = || timing::measure_groups(study, folder, program, request.threads, claims);
+        info_span!("timing").in_scope(measure)?;
+    }
+    info_span!("report").in_scope(|| report::write_report(folder.path(), claims))
 }
 
 /// Returns the cells that a sweep has reached: all, unless it grows until its question is answered.
