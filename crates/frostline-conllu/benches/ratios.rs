@@ -26,6 +26,17 @@ struct Benchmark<'a> {
     best: Duration,
 }
 
+impl<'a> Benchmark<'a> {
+    fn new(name: &'static str, target: Option<f64>, run: impl FnMut() + 'a) -> Self {
+        Self { name, target, rounds: ROUNDS, run: Box::new(run), best: Duration::MAX }
+    }
+
+    /// Another crate, in fewer rounds.
+    fn of_peer(name: &'static str, run: impl FnMut() + 'a) -> Self {
+        Self { rounds: 5, ..Self::new(name, None, run) }
+    }
+}
+
 fn main() {
     // `cargo test --benches` runs this too: nothing to measure there.
     if !std::env::args().any(|arg| arg == "--bench") {
@@ -97,98 +108,87 @@ fn read_input() -> (String, Vec<u8>) {
 }
 
 fn make_benchmarks<'a>(bytes: &'a [u8], text: &'a str, sentences: &'a [Sentence<'a>]) -> Vec<Benchmark<'a>> {
+    let plain = Benchmark::new("R", None, move || split_plainly(bytes));
+    let own = reader_benchmarks(bytes).into_iter().chain(writer_benchmarks(bytes, sentences));
+    std::iter::once(plain).chain(own).chain(peer_benchmarks(bytes, text)).collect()
+}
+
+/// This crate's readers.
+fn reader_benchmarks(bytes: &[u8]) -> [Benchmark<'_>; 3] {
+    let read_strictly = move || {
+        for sentence in read_strict(bytes, Checks::default()) {
+            consume_sentence(&sentence.expect("well formed"));
+        }
+    };
+    let read_leniently = move || {
+        for sentence in read_lenient(bytes, Checks::default()) {
+            consume_sentence(&sentence);
+        }
+    };
+    let read_stream = move || {
+        let mut reader = Reader::new(std::io::BufReader::new(bytes), Checks::default());
+        while let Some(sentence) = reader.next_strict().expect("memory") {
+            consume_sentence(&sentence.expect("well formed"));
+        }
+    };
+    [
+        Benchmark::new("strict slice", Some(0.6), read_strictly),
+        Benchmark::new("lenient slice", Some(0.9), read_leniently),
+        Benchmark::new("streaming", Some(0.6), read_stream),
+    ]
+}
+
+/// This crate's writer.
+fn writer_benchmarks<'a>(bytes: &'a [u8], sentences: &'a [Sentence<'a>]) -> [Benchmark<'a>; 2] {
     let mut out = Vec::with_capacity(bytes.len() + 1024);
     let mut composed = Vec::with_capacity(bytes.len() + 1024);
-    let whole = move |name, target, run: Box<dyn FnMut() + 'a>| Benchmark {
-        name,
-        target,
-        rounds: ROUNDS,
-        run,
-        best: Duration::MAX,
+    let write_sentences = move || {
+        out.clear();
+        let mut writer = Writer::new(&mut out);
+        for sentence in sentences {
+            writer.sentence(sentence).expect("memory");
+        }
+        black_box(&out);
+        assert!(out.len() == bytes.len());
     };
-    let peer = |name, run| Benchmark { rounds: 5, ..whole(name, None, run) };
-    vec![
-        whole("R", None, Box::new(move || split_plainly(bytes))),
-        whole(
-            "strict slice",
-            Some(0.6),
-            Box::new(move || {
-                for sentence in read_strict(bytes, Checks::default()) {
-                    consume_sentence(&sentence.expect("well formed"));
-                }
-            }),
-        ),
-        whole(
-            "lenient slice",
-            Some(0.9),
-            Box::new(move || {
-                for sentence in read_lenient(bytes, Checks::default()) {
-                    consume_sentence(&sentence);
-                }
-            }),
-        ),
-        whole(
-            "streaming",
-            Some(0.6),
-            Box::new(move || {
-                let mut reader = Reader::new(std::io::BufReader::new(bytes), Checks::default());
-                while let Some(sentence) = reader.next_strict().expect("memory") {
-                    consume_sentence(&sentence.expect("well formed"));
-                }
-            }),
-        ),
-        whole(
-            "writer, as read",
-            Some(1.2),
-            Box::new(move || {
-                out.clear();
-                let mut writer = Writer::new(&mut out);
-                for sentence in sentences {
-                    writer.sentence(sentence).expect("memory");
-                }
-                black_box(&out);
-                assert!(out.len() == bytes.len());
-            }),
-        ),
-        whole(
-            "writer, column by column",
-            Some(1.2),
-            Box::new(move || {
-                composed.clear();
-                let mut writer = Writer::new(&mut composed);
-                for sentence in sentences {
-                    for comment in &sentence.comments {
-                        writer.comment(comment).expect("one line");
-                    }
-                    for row in sentence.rows() {
-                        writer.row(&row.columns()).expect("no tabs");
-                    }
-                    writer.end().expect("memory");
-                }
-                black_box(&composed);
-                assert!(composed.len() == bytes.len());
-            }),
-        ),
-        peer(
-            "conll 0.2",
-            Box::new(move || {
-                let lines = text.lines().map(str::to_owned).collect();
-                black_box(conll::conllu::parser::parse(lines).expect("well formed"));
-            }),
-        ),
-        peer(
-            "rustling 0.9",
-            Box::new(move || {
-                let files = vec![text.to_owned()];
-                black_box(rustling::conllu::Conllu::from_strs(files, None, false).expect("well formed"));
-            }),
-        ),
-        peer(
-            "rs-conllu 0.4",
-            Box::new(move || {
-                black_box(rs_conllu::parsers::Parser::new(bytes).parse().expect("well formed"));
-            }),
-        ),
+    let write_columns = move || {
+        composed.clear();
+        let mut writer = Writer::new(&mut composed);
+        for sentence in sentences {
+            for comment in &sentence.comments {
+                writer.comment(comment).expect("one line");
+            }
+            for row in sentence.rows() {
+                writer.row(&row.columns()).expect("no tabs");
+            }
+            writer.end().expect("memory");
+        }
+        black_box(&composed);
+        assert!(composed.len() == bytes.len());
+    };
+    [
+        Benchmark::new("writer, as read", Some(1.2), write_sentences),
+        Benchmark::new("writer, column by column", Some(1.2), write_columns),
+    ]
+}
+
+/// Other crates' readers.
+fn peer_benchmarks<'a>(bytes: &'a [u8], text: &'a str) -> [Benchmark<'a>; 3] {
+    let read_conll = move || {
+        let lines = text.lines().map(str::to_owned).collect();
+        black_box(conll::conllu::parser::parse(lines).expect("well formed"));
+    };
+    let read_rustling = move || {
+        let files = vec![text.to_owned()];
+        black_box(rustling::conllu::Conllu::from_strs(files, None, false).expect("well formed"));
+    };
+    let read_rs_conllu = move || {
+        black_box(rs_conllu::parsers::Parser::new(bytes).parse().expect("well formed"));
+    };
+    [
+        Benchmark::of_peer("conll 0.2", read_conll),
+        Benchmark::of_peer("rustling 0.9", read_rustling),
+        Benchmark::of_peer("rs-conllu 0.4", read_rs_conllu),
     ]
 }
 
