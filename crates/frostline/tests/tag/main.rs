@@ -6,6 +6,7 @@ mod cell;
 mod changed;
 #[path = "../common/mod.rs"]
 mod common;
+mod faulty;
 mod text;
 
 use std::fs;
@@ -471,123 +472,18 @@ fn a_model_whose_output_is_no_number_tags_nothing() {
 fn errors_name_the_folder_or_the_line_and_the_next_step() {
     let _kept = shared_folder();
     let here = tempfile::tempdir().unwrap();
-    let copy = |name: &str, change: &dyn Fn(&Path)| {
-        let to = here.path().join(name);
-        fs::create_dir_all(&to).unwrap();
-        for entry in cell_folder().join("model").read_dir().unwrap() {
-            let entry = entry.unwrap();
-            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-        }
-        change(&to);
-    };
-    let replace = |file: &'static str, from: &'static str, to: &'static str| {
-        move |folder: &Path| {
-            let text = fs::read_to_string(folder.join(file)).unwrap();
-            assert!(text.contains(from), "{text}");
-            fs::write(folder.join(file), text.replace(from, to)).unwrap();
-        }
-    };
-    let foreign = |folder: &Path| fs::remove_file(folder.join("frostline.json")).unwrap();
-    for name in ["empty", "sweep/cells", "unsaved"] {
-        fs::create_dir_all(here.path().join(name)).unwrap();
-    }
-    fs::write(here.path().join("unsaved/record.json"), "{}").unwrap();
-    copy("labels", &|folder| {
-        foreign(folder);
-        replace("config.json", "\"ADJ\"", "\"JJ\"")(folder);
-    });
-    copy("sentences", &|folder| {
-        foreign(folder);
-        replace("config.json", "ForTokenClassification", "ForSequenceClassification")(folder);
-    });
-    copy("bars", &replace("config.json", "\"ADJ\"", "\"NN|UTR|SIN\""));
-    copy("tabs", &replace("config.json", "\"ADJ\"", "\"A\\tJ\""));
-    copy("two", &replace("frostline.json", "\"upos\": \"upos\"", "\"upos\": \"upos\", \"x\": \"xpos\""));
-    copy("later", &replace("frostline.json", "\"schema\": 1", "\"schema\": 2"));
-    copy("damaged", &replace("tokenizer.json", "\"special_tokens\": {", "\"special_tokens\": {}, \"x\": {"));
-    let change = |file: &'static str, pointer: &'static str, number: u64| {
-        move |folder: &Path| {
-            let path = folder.join(file);
-            let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-            *json.pointer_mut(pointer).unwrap() = number.into();
-            fs::write(path, json.to_string()).unwrap();
-        }
-    };
-    copy("words", &change("tokenizer.json", "/post_processor/special_tokens/[SEP]/ids/0", 700));
-    copy("deep", &change("config.json", "/n_layers", 10_000_000));
-    copy("wide", &change("config.json", "/vocab_size", 1 << 26));
-    #[cfg(unix)]
-    copy("device", &|folder| {
-        fs::remove_file(folder.join("tokenizer.json")).unwrap();
-        std::os::unix::fs::symlink("/dev/zero", folder.join("tokenizer.json")).unwrap();
-    });
-    copy("headless", &|folder| {
-        let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../frostline-assets/demo/demo-distilbert");
-        fs::copy(demo.join("model.safetensors"), folder.join("model.safetensors")).unwrap();
-    });
-    let write = |name: &str, text: &[u8]| fs::write(here.path().join(name), text).unwrap();
-    write("columns.conllu", b"1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n\n# sent_id = s2\n1\tice\t_\n\n");
-    write("order.conllu", b"1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n3\tice\t_\t_\t_\t_\t_\t_\t_\t_\n\n");
-    write("bytes.txt", b"ice\n\xff\n");
-    write("ice.txt", b"ice\n");
-    for name in ["ice.tsv", "ICE.CONLLU"] {
-        write(name, b"1\tice\t_\t_\t_\t_\t_\t_\t_\t_\n\n");
-    }
-    write("spaces.conllu", b"# a\n1\t ice\t_\t_\t_\t_\t_\t_\t_\t_\n\n\n");
+    faulty::make_faulty_folders(here.path());
+    faulty::write_inputs(here.path());
     let cell = cell_folder().display().to_string();
-    let cases = [
-        (3, "tag --run nowhere"),
-        (3, "tag --run empty"),
-        (3, "tag --run sweep"),
-        (3, "tag --run unsaved"),
-        (3, "tag --run later"),
-        (3, "tag --run damaged"),
-        (3, "tag --run words"),
-        (3, "tag --run deep"),
-        (3, "tag --run wide"),
-        #[cfg(unix)]
-        (3, "tag --run device"),
-        #[cfg(unix)]
-        (3, "tag --run CELL --input /dev/zero"),
-        (2, "tag --run headless"),
-        (2, "tag --run sentences"),
-        (2, "tag --run labels"),
-        (0, "tag --run labels --output tsv --input ice.txt"),
-        (2, "tag --run two"),
-        (0, "tag --run two --task upos --output tsv --input ice.txt"),
-        (2, "tag --run CELL --task mood"),
-        (2, "tag --run CELL --task names"),
-        (2, "tag --run CELL --task other"),
-        (2, "tag --run labels --task other"),
-        (2, "tag --run CELL --max-length 129"),
-        (2, "tag --run CELL --max-length 2"),
-        (2, "tag --run CELL --column lemma"),
-        (2, "tag --run CELL --column misc.POS --output tsv"),
-        (2, "tag --run bars --column misc.POS"),
-        (2, "tag --run bars --column feats.POS"),
-        (0, "tag --run bars --column xpos --input ice.txt"),
-        (3, "tag --run tabs --column xpos"),
-        (2, "tag --run CELL --sentences lines --words spaces --input order.conllu"),
-        (2, "tag --run CELL --words unicode --format conllu"),
-        (2, "tag --run CELL --input ice.tsv"),
-        (0, "tag --run CELL --input ICE.CONLLU"),
-        (3, "tag --run CELL --backend abacus"),
-        (3, "tag --run CELL --input nowhere.txt"),
-        (3, "tag --run CELL --input empty"),
-        (1, "tag --run CELL --input columns.conllu"),
-        (1, "tag --run CELL --input order.conllu"),
-        (1, "tag --run CELL --input bytes.txt"),
-        (0, "tag --run CELL --input spaces.conllu"),
-    ];
     let mut shown = String::new();
     let backends = format!("it has: {}.", backend::names().join(", "));
-    for (code, line) in cases {
+    for (code, line) in faulty::FAULTY_COMMANDS {
         let arguments: Vec<&str> =
             line.split_whitespace().map(|part| if part == "CELL" { cell.as_str() } else { part }).collect();
         let output = run_frostline(here.path(), &arguments, b"");
         let errors = String::from_utf8(output.stderr).unwrap().replace(&cell, "CELL");
         let errors = errors.replace(&backends, "it has: [backends].");
-        assert_eq!(output.status.code(), Some(code), "{line}: {errors}");
+        assert_eq!(output.status.code(), Some(*code), "{line}: {errors}");
         let lines = String::from_utf8(output.stdout).unwrap().lines().count();
         shown += &format!("$ frostline {line}\n[{code}, {lines} lines]\n{errors}\n");
     }
