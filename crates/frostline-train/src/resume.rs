@@ -21,15 +21,19 @@ pub(crate) struct RunStart<'a, B: Train> {
     pub best: Option<Best<B>>,
 }
 
-/// The state of a run at its start, or where an earlier attempt was saved.
+/// Returns the state of a run at its start, or where an earlier attempt was saved.
 ///
 /// # Errors
 /// If `saved` is of another model.
+///
+/// # Panics
+/// If a cached prefix contains something that is trained or dropped.
 pub(crate) fn resume<'a, B: Train>(
     run: &'a Run<'a>,
     mut model: Network<B>,
     saved: Option<Saved>,
 ) -> Result<RunStart<'a, B>, TrainError> {
+    run.check_prefixes();
     let mut optimizer = Optimizer::new(run.settings.optimizer.clone(), run.encoder.depth);
     let mut at = Progress::new(fingerprints(&model));
     let mut best = None;

@@ -65,15 +65,16 @@ impl<'a> TrainingStep<'a> {
         self.parts.iter().map(|part| part.input.pack().len()).sum()
     }
 
-    /// Takes the step. The optimiser may keep the word table until it is [given back](Optimizer::give_back).
-    pub fn take<B: Train>(
+    /// Computes losses and gradients, and updates the model. The optimiser may keep the word table until it is
+    /// [given back](Optimizer::give_back).
+    pub fn forward_backward_update<B: Train>(
         self,
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
     ) -> (Network<B>, StepResult<B::InnerBackend>) {
         match self.is_shared::<B>() {
-            true => awake(|| self.compute(model, optimizer)),
-            false => self.compute(model, optimizer),
+            true => awake(|| self.update_model(model, optimizer)),
+            false => self.update_model(model, optimizer),
         }
     }
 
@@ -83,14 +84,14 @@ impl<'a> TrainingStep<'a> {
         subwords * self.encoder.hidden * self.encoder.intermediate >= SHARED_FROM && !B::k_queues()
     }
 
-    fn compute<B: Train>(
+    fn update_model<B: Train>(
         mut self,
         model: Network<B>,
         optimizer: &mut Optimizer<B::InnerBackend>,
     ) -> (Network<B>, StepResult<B::InnerBackend>) {
         let model = optimizer.lend(model, &mut self.parts);
         let (unread_rows, lr) = (self.unread_rows_decay(), self.lr);
-        let (loss, gradients) = self.gradients(&model);
+        let (loss, gradients) = self.forward_backward(&model);
         let Some(gradients) = gradients else {
             return (model, StepResult { loss, norms: Norms::NONE, unread_rows: 1.0 });
         };
@@ -98,8 +99,8 @@ impl<'a> TrainingStep<'a> {
         (model, StepResult { loss, norms, unread_rows })
     }
 
-    /// The mean loss of all labels, and its gradients if the policy trains something that this head reads.
-    fn gradients<B: Train>(
+    /// Returns the mean loss of all labels, and its gradients if the policy trains something that this head reads.
+    fn forward_backward<B: Train>(
         self,
         model: &Network<B>,
     ) -> (Option<Tensor<B::InnerBackend, 1>>, Option<GradientsParams>) {
@@ -121,7 +122,7 @@ impl<'a> TrainingStep<'a> {
                     .in_scope(|| GradientsParams::from_grads(B::k_backward(&weighted, is_whole), model));
                 gradients = Some(match gradients {
                     None => own,
-                    Some(before) => added(model, [before, own]),
+                    Some(before) => sum_gradients(model, [before, own]),
                 });
             }
         }
@@ -140,12 +141,12 @@ impl<'a> TrainingStep<'a> {
 }
 
 /// Waits until the model's device has done what was asked of it: some backends only queue their work.
-pub(crate) fn wait<B: Train>(model: &Network<B>) {
+pub(crate) fn wait_for_device<B: Train>(model: &Network<B>) {
     let _ = B::sync(&model.device());
 }
 
 /// Adds up two parts' gradients.
-fn added<B: Train>(model: &Network<B>, parts: [GradientsParams; 2]) -> GradientsParams {
+fn sum_gradients<B: Train>(model: &Network<B>, parts: [GradientsParams; 2]) -> GradientsParams {
     let mut sum = GradientsAccumulator::new();
     for part in parts {
         sum.accumulate(model, part);

@@ -10,7 +10,7 @@ use frostline_random::Stream;
 use frostline_record::Settings;
 
 use crate::clock::{Clock, StepTime};
-use crate::step::{TrainingStep, wait};
+use crate::step::{TrainingStep, wait_for_device};
 use crate::{Optimizer, Task, TrainError};
 
 /// A policy whose steps are timed.
@@ -79,8 +79,8 @@ impl<'a, B: Train> Turns<'a, B> {
         let masks = Stream::new(settings.seed, "dropout").child(round);
         let clock = Clock::start();
         let step = TrainingStep::new(encoder, settings, policy, *task, &self.batches[at], masks, 0.0);
-        let (model, taken) = step.take(model, optimizer);
-        wait(&model);
+        let (model, taken) = step.forward_backward_update(model, optimizer);
+        wait_for_device(&model);
         let time = clock.elapsed();
         self.models[*place] = Some(model);
         let loss = taken.loss.map_or(0.0, |loss| loss.into_scalar().elem::<f32>());
