@@ -15,7 +15,7 @@ use frostline_train::{extras, timeline};
 use crate::blocks::blocks_of_cell;
 use crate::cell;
 use crate::heads::HEAD_STD;
-use crate::heads::{head_names, heads, owner};
+use crate::heads::{head_names, head_owner, make_heads};
 use crate::inputs::{self, Verified};
 
 /// Result of comparing the models that one cell saved; a tensor that occurs in several models counts once.
@@ -74,13 +74,13 @@ impl Auditor {
     }
 
     fn audit(&mut self, folder: &Path) -> Result<(Record, Audit)> {
-        let (record, result) = cell::finished(folder)?;
+        let (record, result) = cell::read_finished(folder)?;
         let cell = &record.cell;
         // With other weights every frozen tensor would look changed.
         let weights = cell.inputs.iter().filter(|(role, _)| role.starts_with("weights"));
         self.verified.check(weights.map(|(_, input)| input))?;
         let standard = Standard::of(cell, &result)?;
-        let main = owner(&cell.settings, &result.headline);
+        let main = head_owner(&cell.settings, &result.headline);
         let mut audit = Audit::default();
         for (head, name) in head_names(&cell.settings).into_iter().enumerate() {
             let place = if name == main { "model".to_string() } else { format!("model-{name}") };
@@ -108,7 +108,7 @@ impl Standard {
         let settings = &cell.settings;
         let encoder = inputs::encoder_config(&cell.inputs)?;
         let tasks = &result.tasks;
-        let heads = heads(settings, |task| tasks.get(task).map_or(&[], |facts| facts.tags.as_slice()));
+        let heads = make_heads(settings, |task| tasks.get(task).map_or(&[], |facts| facts.tags.as_slice()));
         let mut policies = Vec::new();
         for (_, stage) in settings.in_stages()? {
             let policy = stage.policy.resolve(blocks_of_cell(cell, &encoder), &head_names(settings))?;
@@ -218,7 +218,7 @@ impl StageTensors {
 /// How the paths of heads start whose tasks all have the weight 0: they are scored and get no gradient.
 fn idle_heads(settings: &Settings) -> Vec<String> {
     let trains = |head: &str| {
-        settings.tasks.iter().any(|(name, task)| owner(settings, name) == head && task.weight > 0.0)
+        settings.tasks.iter().any(|(name, task)| head_owner(settings, name) == head && task.weight > 0.0)
     };
     let heads = head_names(settings).into_iter().enumerate();
     heads.filter(|(_, name)| !trains(name)).map(|(number, _)| format!("heads.{number}.")).collect()

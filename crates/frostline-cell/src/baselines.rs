@@ -62,7 +62,7 @@ pub(crate) fn of_cell<B: Kernels>(
     let key = serde_json::to_string(&(&data.key, drawn))?;
     let probe = match probes.0.entry(key) {
         Entry::Occupied(earlier) => earlier.into_mut(),
-        Entry::Vacant(new) => new.insert(probe(&pretrained()?, &data.encoder, data.main(), settings)),
+        Entry::Vacant(new) => new.insert(fit_probe(&pretrained()?, &data.encoder, data.main(), settings)),
     };
     if let Some(probe) = probe {
         all.entry(data.main().name.to_string()).or_default().insert(PROBE.into(), probe.clone());
@@ -74,11 +74,12 @@ pub(crate) fn of_cell<B: Kernels>(
 /// the most frequent tag of all; to each sentence the most frequent label.
 pub(crate) fn most_frequent(sentences: &AlignedTask<'_>, task: &TaskData, lowercase: bool) -> Baseline {
     let unit = task.settings.unit();
-    let pairs = sentences.train.sentences.iter().flat_map(|sentence| labelled(sentence, unit, lowercase));
+    let pairs =
+        sentences.train.sentences.iter().flat_map(|sentence| labelled_words(sentence, unit, lowercase));
     let model = MostFrequentTag::fit(pairs);
     let index: HashMap<&str, usize> = task.tags.iter().map(String::as_str).zip(0..).collect();
     let outcomes = |sentence: &Labelled<'_>| -> Vec<WordOutcome> {
-        let words = labelled(sentence, unit, lowercase);
+        let words = labelled_words(sentence, unit, lowercase);
         let outcome = words.map(|(word, gold)| WordOutcome {
             gold: index.get(gold).copied(),
             predicted: match model.predict(&word).and_then(|tag| index.get(tag)) {
@@ -99,7 +100,7 @@ pub(crate) fn most_frequent(sentences: &AlignedTask<'_>, task: &TaskData, lowerc
 }
 
 /// Labelled words with their labels; for a sentence no word, so that all sentences are alike.
-fn labelled<'a>(
+fn labelled_words<'a>(
     sentence: &'a Labelled<'a>,
     unit: Unit,
     lowercase: bool,
@@ -116,7 +117,7 @@ fn labelled<'a>(
 
 /// Fits the logistic regression on f32 features in every precision of the cell; `None` if no word of train has
 /// a label position.
-fn probe<B: Kernels>(
+fn fit_probe<B: Kernels>(
     model: &Network<B>,
     encoder: &EncoderConfig,
     task: &TaskData,
@@ -127,8 +128,8 @@ fn probe<B: Kernels>(
     let rows = |set: &Dataset| features(model, encoder, set.into(), &settings);
     let classes = task.tags.len();
     let most = MOST_WORDS.min(MOST_LOGITS / classes.max(1)).max(1);
-    let train = sampled(&task.train, most);
-    let labels: Vec<u32> = train.examples.iter().flat_map(gold).collect();
+    let train = sample_sentences(&task.train, most);
+    let labels: Vec<u32> = train.examples.iter().flat_map(gold_labels).collect();
     if labels.is_empty() {
         return None;
     }
@@ -142,7 +143,7 @@ fn probe<B: Kernels>(
         scores: scores.collect(),
         fit: Some(BaselineFit {
             fitted: fit.rows as u64,
-            of: task.train.examples.iter().map(|example| gold(example).count() as u64).sum(),
+            of: task.train.examples.iter().map(|example| gold_labels(example).count() as u64).sum(),
             iterations: fit.iterations.into(),
             converged: fit.converged,
             loss_nats: fit.loss_nats,
@@ -152,15 +153,15 @@ fn probe<B: Kernels>(
 
 /// Returns the labels of the words with a label position. Every train tag is in the tag set, so each has a
 /// label.
-pub(crate) fn gold(example: &frostline_train::Example) -> impl Iterator<Item = u32> + '_ {
+pub(crate) fn gold_labels(example: &frostline_train::Example) -> impl Iterator<Item = u32> + '_ {
     let words = example.words.iter().zip(&example.gold);
     words.filter(|(word, _)| word.is_ok()).filter_map(|(_, gold)| *gold)
 }
 
 /// Returns all sentences, or drawn sentences with this number of words in total. The draw has a separate seed,
 /// so that all cells on the same data have the same baseline.
-fn sampled(train: &Dataset, most: usize) -> Dataset {
-    let counts: Vec<usize> = train.examples.iter().map(|example| gold(example).count()).collect();
+fn sample_sentences(train: &Dataset, most: usize) -> Dataset {
+    let counts: Vec<usize> = train.examples.iter().map(|example| gold_labels(example).count()).collect();
     let mut chosen = vec![true; counts.len()];
     if counts.iter().sum::<usize>() > most {
         let mut left = most;
@@ -272,9 +273,9 @@ mod tests {
     fn a_sample_keeps_whole_sentences_below_its_bound() {
         let train = examples(&[5, 4, 3, 2, 9, 1]);
         let count = |set: &Dataset| set.examples.iter().map(|example| example.words.len()).sum::<usize>();
-        assert_eq!(count(&sampled(&train, 24)), 24, "all of them");
-        let some = sampled(&train, 12);
+        assert_eq!(count(&sample_sentences(&train, 24)), 24, "all of them");
+        let some = sample_sentences(&train, 12);
         assert!(count(&some) <= 12 && count(&some) >= 8, "{}", count(&some));
-        assert_eq!(some.examples, sampled(&train, 12).examples);
+        assert_eq!(some.examples, sample_sentences(&train, 12).examples);
     }
 }

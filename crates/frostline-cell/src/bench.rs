@@ -197,7 +197,7 @@ impl Work for StepTask<'_> {
         let mut encoder = inputs::encoder_config(&folders.inputs)?;
         let policy = step.policy.resolve(encoder_blocks(&encoder), &["head"])?;
         encoder.extras = extras(&Settings::default(), &[&policy], encoder.depth)?;
-        let ([all, mut dev], tags, vocabulary) = datasets(folders, step)?;
+        let ([all, mut dev], tags, vocabulary) = bench_datasets(folders, step)?;
         let head = RandomInit::new(step.seed, HEAD_STD);
         let source = folders.weights(step, &encoder)?;
         let heads = [HeadShape::linear(tags.len())];
@@ -217,7 +217,7 @@ impl Work for StepTask<'_> {
                 *rows = prefix_rows(&model, &encoder, data, blocks, &settings)?;
             }
         }
-        let order = drawn(all.examples.len(), (step.steps + step.warmup) * step.batch, step.seed);
+        let order = draw_places(all.examples.len(), (step.steps + step.warmup) * step.batch, step.seed);
         let starts = all.starts();
         let starts = [order.iter().map(|&at| starts[at]).collect(), vec![0]];
         let examples = order.iter().map(|&at| all.examples[at].clone()).collect();
@@ -326,10 +326,10 @@ fn prefix_rows<B: Train>(
 }
 
 /// Train and dev as examples, the tags, and the rows that occur.
-fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>, Vocabulary)> {
+fn bench_datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>, Vocabulary)> {
     let aligner = folders.aligner()?;
     let [train, dev] = [folders.treebank("train")?, folders.treebank("dev")?];
-    let [mut train, dev] = [&train, &dev].map(tagged);
+    let [mut train, dev] = [&train, &dev].map(tagged_sentences);
     if step.first > 0 {
         train.truncate(step.first);
     }
@@ -352,12 +352,12 @@ fn datasets(folders: &Folders, step: &Step) -> Result<([Dataset; 2], Vec<String>
 }
 
 /// Returns every sentence of a treebank with its parts of speech.
-fn tagged(document: &Document) -> Vec<TaggedSentence<'_>> {
+fn tagged_sentences(document: &Document) -> Vec<TaggedSentence<'_>> {
     document.all_labelled("upos").into_iter().map(|sentence| sentence.tagged).collect()
 }
 
 /// Places of as many sentences as are wanted, drawn anew whenever all were used.
-fn drawn(sentences: usize, wanted: usize, seed: u64) -> Vec<usize> {
+fn draw_places(sentences: usize, wanted: usize, seed: u64) -> Vec<usize> {
     let passes = (0u64..).flat_map(|pass| Stream::new(seed, "bench").child(pass).permutation(sentences));
     passes.take(wanted).collect()
 }
@@ -440,9 +440,9 @@ impl Reading {
         let aligner = folders.aligner()?.with_cache(false);
         let parsed = || Document::parse(text.clone(), path, DocumentFormat::Treebank);
         let document = parsed()?;
-        let parse = fastest(PASSES, || parsed().map(|document| document.len()))?;
+        let parse = time_fastest(PASSES, || parsed().map(|document| document.len()))?;
         let words: Vec<Vec<&str>> = (0..document.len()).map(|at| document.words(at)).collect();
-        let align = fastest(PASSES, || {
+        let align = time_fastest(PASSES, || {
             words.iter().try_fold(0, |sum, words| Ok(sum + aligner.align(words)?.ids.len()))
         })?;
         let count = document.len() as f64;
@@ -538,7 +538,7 @@ fn forward_gflop(tagger: &Tagger, sentences: &[Vec<String>]) -> Result<f64> {
 }
 
 /// Seconds of the fastest pass.
-fn fastest(passes: usize, mut work: impl FnMut() -> Result<usize>) -> Result<f64> {
+fn time_fastest(passes: usize, mut work: impl FnMut() -> Result<usize>) -> Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..passes {
         let clock = Instant::now();

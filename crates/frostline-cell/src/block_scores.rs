@@ -21,7 +21,7 @@ use crate::corpora;
 use crate::data::CellData;
 use crate::heads::head_names;
 use crate::shared::SharedData;
-use crate::turns::{load_data, network};
+use crate::turns::{load_data, make_network};
 
 /// The seed of heads, sentences and the short run.
 const SEED: u64 = 0;
@@ -56,7 +56,7 @@ impl Work for Scoring<'_> {
         let mut known: HashMap<String, usize> = HashMap::new();
         for cell in &job.cells {
             let drawn = (cell.settings.encoder.init == Init::Random).then_some(cell.settings.seed);
-            let key = serde_json::to_string(&(corpora::key(cell, false)?, drawn))?;
+            let key = serde_json::to_string(&(corpora::data_key(cell, false)?, drawn))?;
             let scores = match known.get(&key) {
                 Some(place) => BlockScores { cell: cell.id.clone(), ..all[*place].clone() },
                 None => score_cell::<B>(cell, job.sentences, shared, device).with_context(|| {
@@ -85,12 +85,12 @@ fn score_cell<B: Train>(
         scored.settings.seed = SEED;
     }
     scored.settings.train.precision = Precision::F32;
-    let model = network::<B>(&scored, &data, encoder, shared, device)?;
+    let model = make_network::<B>(&scored, &data, encoder, shared, device)?;
     let settings = scored.settings;
     let examples = &data.main().train.examples;
     let drawn = Stream::new(SEED, "block scores").permutation(examples.len());
     let chosen = &drawn[..sentences.min(drawn.len())];
-    let set = subset(&data, chosen);
+    let set = train_subset(&data, chosen);
     let places: Vec<usize> = (0..set.examples.len()).collect();
     let batches: Vec<Vec<usize>> = places.chunks(settings.train.batch).map(<[usize]>::to_vec).collect();
     let task = frostline_train::Task { head: data.main().head, ..Run::task((&set).into(), (&set).into()) };
@@ -102,7 +102,7 @@ fn score_cell<B: Train>(
     );
     let probed = &drawn[..(PROBED * sentences).min(drawn.len())];
     let probe_accuracy = probe_layers(&model.valid(), &data, probed, &settings);
-    let (drift, drift_steps) = drift(model, &data, &set, &settings)?;
+    let (drift, drift_steps) = measure_drift(model, &data, &set, &settings)?;
     Ok(BlockScores {
         cell: cell.id.clone(),
         sentences: chosen.to_vec(),
@@ -119,7 +119,7 @@ fn score_cell<B: Train>(
 }
 
 /// Returns these train sentences of the headline.
-fn subset(data: &CellData, places: &[usize]) -> Dataset {
+fn train_subset(data: &CellData, places: &[usize]) -> Dataset {
     let examples = places.iter().map(|place| data.main().train.examples[*place].clone());
     Dataset { examples: examples.collect(), unseen_tags: Vec::new() }
 }
@@ -133,9 +133,9 @@ fn probe_layers<B: Kernels>(
     settings: &Settings,
 ) -> Vec<f64> {
     let (fitted, scored) = places.split_at(places.len() * 2 / 3);
-    let [fitted, scored] = [fitted, scored].map(|places| subset(data, places));
-    let labels: Vec<u32> = fitted.examples.iter().flat_map(crate::baselines::gold).collect();
-    let can_score = scored.examples.iter().flat_map(crate::baselines::gold).next().is_some();
+    let [fitted, scored] = [fitted, scored].map(|places| train_subset(data, places));
+    let labels: Vec<u32> = fitted.examples.iter().flat_map(crate::baselines::gold_labels).collect();
+    let can_score = scored.examples.iter().flat_map(crate::baselines::gold_labels).next().is_some();
     if labels.is_empty() || !can_score {
         return Vec::new();
     }
@@ -151,7 +151,7 @@ fn probe_layers<B: Kernels>(
 }
 
 /// Trains everything for one pass over the sentences, and returns how far each block went, with the number of steps.
-fn drift<B: Train>(
+fn measure_drift<B: Train>(
     model: Network<B>,
     data: &CellData,
     set: &Dataset,

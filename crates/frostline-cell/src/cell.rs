@@ -24,10 +24,10 @@ use tracing::{debug_span, info_span};
 use crate::busy::Busy;
 use crate::data::CellData;
 use crate::heads::{HEAD_STD, head_names};
-use crate::history::{History, ms};
+use crate::history::{History, elapsed_ms};
 use crate::load::load;
 use crate::outcome::{self, accounts};
-use crate::params::{Naming, initialised};
+use crate::params::{Naming, initialised_names};
 use crate::save::Trained;
 use crate::shared::SharedData;
 use crate::stage::{ResolvedStage, StageRun};
@@ -38,7 +38,7 @@ use crate::{baselines, card, changes, cost, forecast, history, inputs};
 ///
 /// # Errors
 /// If the folder contains no record, the cell failed, or a saved file has changed.
-pub(crate) fn finished(folder: &Path) -> Result<(Record, Outcome)> {
+pub(crate) fn read_finished(folder: &Path) -> Result<(Record, Outcome)> {
     let missing = "it holds no record.json; give the folder of a finished cell, such as OUT/cells/NAME";
     let record = read_record(folder)?.context(missing)?;
     let Some(result) = record.result.clone() else {
@@ -165,7 +165,7 @@ impl Prepared {
             tags: data.main().tags.clone(),
             accounts: accounts(self.last_stage()),
             stages: self.stages.iter().map(stage_parameters).collect(),
-            initialised: initialised(encoder, &data.heads, names, source),
+            initialised: initialised_names(encoder, &data.heads, names, source),
             sample: data.sample.clone(),
             load_ms,
             resumed,
@@ -173,7 +173,7 @@ impl Prepared {
     }
 
     /// The model after so many stages, to be saved.
-    fn trained<'a>(
+    fn saved_model<'a>(
         &'a self,
         cell: &'a Cell,
         policies: &'a [&'a ResolvedPolicy],
@@ -185,7 +185,7 @@ impl Prepared {
     }
 
     /// The cell's result.
-    fn outcome(
+    fn cell_outcome(
         &self,
         backend: &str,
         history: History,
@@ -258,7 +258,7 @@ fn run_cell<B: Train>(
     let (mut history, mut saved) =
         if *verify { Default::default() } else { history::resume(folder, &cell.id, &machine) };
     history.steps_in_all = prepared.steps();
-    let load_ms = ms(clock);
+    let load_ms = elapsed_ms(clock);
     drop(span);
     let resumed = history.steps + saved.as_ref().map_or(0, Saved::step);
     tell(prepared.loaded(cell, &*source, resumed, load_ms));
@@ -275,7 +275,7 @@ fn run_cell<B: Train>(
         if settings.save.stages && !last && !*verify {
             ensure!(job.is_held(), "another process has this cell now");
             let names = [format!("stage-{}", stage.name), format!("stage-{}-peft", stage.name)];
-            let trained = prepared.trained(cell, &policies[..=number], history.untouched);
+            let trained = prepared.saved_model(cell, &policies[..=number], history.untouched);
             trained.save_as([&names[0], &names[1]], &model, &*source, folder)?;
         }
     }
@@ -286,11 +286,11 @@ fn run_cell<B: Train>(
     let (clock, span) = (Instant::now(), debug_span!("save").entered());
     ensure!(job.is_held(), "another process has this cell now");
     if settings.save.model {
-        prepared.trained(cell, &policies, history.untouched).save(&model, &*source, folder)?;
+        prepared.saved_model(cell, &policies, history.untouched).save(&model, &*source, folder)?;
     }
     let last = prepared.last_stage();
     let changes = match settings.save.changes {
-        true => changes::measure(data, encoder, &model, [&*source, head], &last.settings)?,
+        true => changes::measure_changes(data, encoder, &model, [&*source, head], &last.settings)?,
         false => Vec::new(),
     };
     if settings.save.model || settings.save.stages || settings.save.changes {
@@ -298,7 +298,7 @@ fn run_cell<B: Train>(
         shared.verified.check_unchanged(weights())?;
     }
     let files = SavedFiles::of(folder)?;
-    let saving_ms = ms(clock);
+    let saving_ms = elapsed_ms(clock);
     drop((span, model));
 
     // Baselines come last: they do not delay the first step, and a resumed cell does not fit them each time.
@@ -312,9 +312,9 @@ fn run_cell<B: Train>(
     };
     let baselines = baselines::of_cell(cell, data, pretrained, probes)?;
     drop(span);
-    let mut timing = history.timing([load_ms, ms(clock)], saving_ms, busy.end());
+    let mut timing = history.timing([load_ms, elapsed_ms(clock)], saving_ms, busy.end());
     let reads_prefix = timing.prefix.state.is_read();
     timing.predicted_step_ms = forecast::step_ms(data, encoder, stages, made_by, reads_prefix);
-    let outcome = prepared.outcome(&made_by.backend, history, baselines, changes, files);
+    let outcome = prepared.cell_outcome(&made_by.backend, history, baselines, changes, files);
     Ok(Some((outcome, timing)))
 }

@@ -10,7 +10,7 @@ use frostline_train::{View, linear_cka, relative_changes};
 use crate::data::CellData;
 
 /// Compares a trained model with a fresh one: embeddings, then each block.
-pub(crate) fn measure<B: Train>(
+pub(crate) fn measure_changes<B: Train>(
     data: &CellData,
     encoder: &EncoderConfig,
     trained: &Network<B>,

@@ -12,7 +12,7 @@ use crate::blocks::blocks_of_cell;
 use crate::corpora::{Corpora, PADDING, TaskSentences, drawn_by};
 use crate::corpus::Portions;
 use crate::document::NO_FEATURE;
-use crate::heads::{head_names, kind};
+use crate::heads::{head_kind, head_names};
 use crate::{facts, inputs};
 
 /// The most kinds of data that are described: a plan of learning curves has one for each size.
@@ -55,11 +55,11 @@ pub(crate) fn check_cells(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<C
             check_inputs(cell, corpora)?;
         }
     }
-    describe(cells, corpora)
+    describe_data(cells, corpora)
 }
 
 /// Returns facts about the data of the first kinds of cells.
-fn describe(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
+fn describe_data(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
     let (mut seen, mut all) = (HashSet::new(), Vec::new());
     for cell in cells {
         let settings = &cell.settings;
@@ -75,7 +75,7 @@ fn describe(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
 
 /// Checks that the model can be saved if the settings require it.
 fn check_export(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
-    let foreign = |task: &TaskSettings| !encoder.family.has_head(kind(task.head));
+    let foreign = |task: &TaskSettings| !encoder.family.has_head(head_kind(task.head));
     if let Some((name, task)) =
         settings.tasks.iter().find(|(_, task)| (settings.save.model || settings.save.stages) && foreign(task))
     {

@@ -11,7 +11,7 @@ use frostline_record::{Cell, DataSettings, FileName, Input, Inputs, Settings, Ta
 use crate::aligned::{AlignedSplit, AlignedTask, Alignments};
 use crate::corpus::{Chosen, Files, ParsedFile, Portion, Portions, is_drawn};
 use crate::document::{Document, DocumentFormat};
-use crate::heads::owner;
+use crate::heads::head_owner;
 use crate::inputs;
 use crate::recent::Recent;
 
@@ -163,7 +163,7 @@ impl Corpora {
 }
 
 /// Returns the key of a cell's data: two cells with equal keys have the same data.
-pub(crate) fn key(cell: &Cell, verify: bool) -> Result<String> {
+pub(crate) fn data_key(cell: &Cell, verify: bool) -> Result<String> {
     let Settings { data, eval, tasks, .. } = &cell.settings;
     let hashes: Vec<_> = cell.inputs.iter().map(|(role, input)| (role, &input.sha256)).collect();
     Ok(serde_json::to_string(&(hashes, data, tasks, drawn_by(cell), eval, verify))?)
@@ -181,7 +181,7 @@ pub(crate) fn drawn_by(cell: &Cell) -> Option<u64> {
 fn tag_sets(settings: &Settings, tasks: &[TaskSentences]) -> Vec<Vec<String>> {
     let own: Vec<(&str, BTreeSet<&str>)> = tasks
         .iter()
-        .map(|task| (owner(settings, &task.name), task.portions.train.tag_set(&task.settings.labels)))
+        .map(|task| (head_owner(settings, &task.name), task.portions.train.tag_set(&task.settings.labels)))
         .collect();
     let of_head = |head: &str| {
         let all: BTreeSet<&str> =

@@ -62,20 +62,20 @@ impl Files {
         let mut train = match &self.train {
             Some(file) => all(file),
             None => {
-                let (kept, rest) = cut(dev, data.train_from_dev, Stream::new(seed, "train from dev"));
+                let (kept, rest) = cut_share(dev, data.train_from_dev, Stream::new(seed, "train from dev"));
                 dev = rest;
                 kept
             }
         };
         let mut test = if data.cut_test > 0.0 {
-            let (kept, rest) = cut(train, data.cut_test, Stream::new(seed, "test from train"));
+            let (kept, rest) = cut_share(train, data.cut_test, Stream::new(seed, "test from train"));
             train = rest;
             Some(kept)
         } else {
             self.test.as_ref().map(all)
         };
         if data.cut_dev > 0.0 {
-            (dev, train) = cut(train, data.cut_dev, Stream::new(seed, "dev from train"));
+            (dev, train) = cut_share(train, data.cut_dev, Stream::new(seed, "dev from train"));
         }
         let from_genre = |document: &Document, sentence: u32, genre: &str| {
             document.genre(sentence as usize) == Some(genre)
@@ -161,7 +161,7 @@ pub(crate) fn seed_chooses(data: &DataSettings) -> bool {
 fn choose<T>(mut all: Vec<T>, data: &DataSettings, seed: u64) -> Vec<T> {
     if data.sample > 0 {
         let draw = if data.draw > 0 { data.draw } else { seed };
-        return take(all, data.sample, Stream::new(draw, "sample")).0;
+        return draw_count(all, data.sample, Stream::new(draw, "sample")).0;
     }
     if data.first > 0 {
         all.truncate(data.first);
@@ -170,7 +170,7 @@ fn choose<T>(mut all: Vec<T>, data: &DataSettings, seed: u64) -> Vec<T> {
         return all;
     }
     let count = ((all.len() as f64 * data.fraction).floor() as usize).max(1);
-    take(all, count, Stream::new(seed, "fraction")).0
+    draw_count(all, count, Stream::new(seed, "fraction")).0
 }
 
 /// Draws a share of the scored sentences, at least one. The share is the same for all seeds, since they are
@@ -180,18 +180,18 @@ fn scored_share<T>(all: Vec<T>, share: f64, stream: &str) -> Vec<T> {
         return all;
     }
     let count = ((all.len() as f64 * share).floor() as usize).max(1);
-    take(all, count, Stream::new(0, stream)).0
+    draw_count(all, count, Stream::new(0, stream)).0
 }
 
 /// Returns a drawn share, rounded, and the rest; both are in order, and neither is empty if there are two
 /// sentences.
-fn cut<T>(all: Vec<T>, share: f64, stream: Stream) -> (Vec<T>, Vec<T>) {
+fn cut_share<T>(all: Vec<T>, share: f64, stream: Stream) -> (Vec<T>, Vec<T>) {
     let most = all.len().saturating_sub(1);
     let count = ((all.len() as f64 * share).round() as usize).clamp(1.min(most), most);
-    take(all, count, stream)
+    draw_count(all, count, stream)
 }
 
-fn take<T>(all: Vec<T>, count: usize, stream: Stream) -> (Vec<T>, Vec<T>) {
+fn draw_count<T>(all: Vec<T>, count: usize, stream: Stream) -> (Vec<T>, Vec<T>) {
     let mut chosen = vec![false; all.len()];
     for at in stream.sample(all.len(), count) {
         chosen[at] = true;

@@ -54,11 +54,11 @@ pub fn predict(
     policy: &ResolvedPolicy,
     prefix: PrefixMode,
 ) -> record::Cost {
-    compared(shape, workload, policy, [prefix, PrefixMode::ALL_CACHED], 1)
+    compare_cost(shape, workload, policy, [prefix, PrefixMode::ALL_CACHED], 1)
 }
 
 /// Returns the cost of a step in this many parts; the second mode computes the prefix if it is cached.
-fn compared(
+fn compare_cost(
     shape: &Shape,
     workload: &Workload,
     policy: &ResolvedPolicy,
@@ -96,17 +96,17 @@ pub fn step_ms(
 /// Returns the memory that a step on this workload keeps under a policy.
 #[must_use]
 pub fn memory(shape: &Shape, workload: &Workload, policy: &ResolvedPolicy) -> record::PredictedMemory {
-    bytes(&StepMemory::of(shape, workload, policy))
+    memory_in_bytes(&StepMemory::of(shape, workload, policy))
 }
 
-fn bytes(kept: &StepMemory) -> record::PredictedMemory {
+fn memory_in_bytes(kept: &StepMemory) -> record::PredictedMemory {
     let [gradients, moments, activations] =
         [kept.gradients, kept.moments, kept.activations].map(|bytes| bytes.round() as u64);
     record::PredictedMemory { gradients, moments, activations }
 }
 
 /// Returns the label positions of an example.
-pub(crate) fn labels(example: &Example) -> u64 {
+pub(crate) fn count_labels(example: &Example) -> u64 {
     example.words.iter().zip(&example.gold).filter(|(w, g)| w.is_ok() && g.is_some()).count() as u64
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn of_stage(
     let (shape, workload) = of_train(data, encoder, stage, backend);
     let cached = stage.constant.map_or(PrefixMode::Computed, PrefixMode::Cached);
     let (policy, parts) = (stage.timeline.typical(), stage.settings.train.accumulate);
-    let cost = compared(&shape, &workload, policy, [PrefixMode::Computed, cached], parts);
+    let cost = compare_cost(&shape, &workload, policy, [PrefixMode::Computed, cached], parts);
     record::Cost { memory: memory_of_stage(data, encoder, stage, parts, backend), ..cost }
 }
 
@@ -144,11 +144,11 @@ pub(crate) fn memory_of_stage(
         let shape = on_backend(shape, read.len(), backend);
         longest.truncate(batch.div_ceil(parts));
         let lengths = longest.iter().map(|example| example.ids.len());
-        let largest = Workload::of(lengths, longest.iter().map(|example| labels(example)).sum(), 1);
+        let largest = Workload::of(lengths, longest.iter().map(|example| count_labels(example)).sum(), 1);
         StepMemory::of(&shape, &largest, stage.timeline.typical()).in_parts(parts.min(batch))
     };
     let all = stage.tasks(data).into_iter().map(of_task);
-    all.max_by(|a, b| a.total().total_cmp(&b.total())).map(|kept| bytes(&kept))
+    all.max_by(|a, b| a.total().total_cmp(&b.total())).map(|kept| memory_in_bytes(&kept))
 }
 
 /// Returns the model of a stage, and its mean step over all tasks that it trains.
@@ -162,7 +162,7 @@ pub(crate) fn of_train(
         let examples = &task.train.examples;
         let steps = examples.len().div_ceil(stage.settings.train.batch);
         let lengths = examples.iter().map(|example| example.ids.len());
-        Workload::of(lengths, examples.iter().map(labels).sum(), steps as u64)
+        Workload::of(lengths, examples.iter().map(count_labels).sum(), steps as u64)
     };
     let tasks = stage.tasks(data);
     let (workload, tags) = match tasks.as_slice() {

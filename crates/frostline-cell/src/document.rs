@@ -191,7 +191,7 @@ impl Document {
         let rows = || self.rows(sentence);
         match Labels::of(labels) {
             Labels::Column(column) => rows().map(|row| self.show(row[column])).collect(),
-            Labels::Feature(name) => rows().map(|row| feature(self.show(row[FEATS]), name)).collect(),
+            Labels::Feature(name) => rows().map(|row| feature_value(self.show(row[FEATS]), name)).collect(),
             Labels::Genre => vec![self.genre(sentence).unwrap_or("_")],
             Labels::Sentence => {
                 let label = self.sentences[sentence].label.expect("files of this format label sentences");
@@ -279,7 +279,7 @@ impl SentenceId {
 pub(crate) const NO_FEATURE: &str = "none";
 
 /// Returns the value of a feature, or that the word does not have it.
-fn feature<'a>(feats: &'a str, name: &str) -> &'a str {
+fn feature_value<'a>(feats: &'a str, name: &str) -> &'a str {
     let mut all = feats.split('|').filter_map(|one| one.split_once('='));
     all.find(|(key, _)| *key == name).map_or(NO_FEATURE, |(_, value)| value)
 }

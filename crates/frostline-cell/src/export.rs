@@ -29,7 +29,7 @@ impl SavedFolder {
     /// If the cell has no record, failed or saved no model, or the model does not open.
     pub fn open(run: &Path) -> Result<Self> {
         let cell = run.display();
-        let (record, result) = crate::cell::finished(run).with_context(|| cell.to_string())?;
+        let (record, result) = crate::cell::read_finished(run).with_context(|| cell.to_string())?;
         let place = run.join("model");
         ensure!(
             place.is_dir(),
@@ -76,14 +76,14 @@ pub fn export(run: &Path, out: &Path) -> Result<(Record, Vec<String>)> {
 /// If [`SavedFolder::open`] fails.
 pub fn check_saved(run: &Path) -> Result<(Record, Vec<String>)> {
     let SavedFolder { record, model, files } = SavedFolder::open(run)?;
-    let files = names(&model.place, &files)?;
+    let files = exported_names(&model.place, &files)?;
     Ok((record, files))
 }
 
 /// Returns the files of a saved model: the files listed in the record, and the card. For an older record
 /// without a list, these are the files from which a model is read, so that a script or pickle that was added
 /// later is not copied.
-fn names(model: &Path, saved: &SavedFiles) -> Result<Vec<String>> {
+fn exported_names(model: &Path, saved: &SavedFiles) -> Result<Vec<String>> {
     let listed: Vec<&str> = saved.names_in("model").collect();
     let is_read =
         |name: &str| name.ends_with(".json") || name.ends_with(".safetensors") || name == "vocab.txt";

@@ -22,7 +22,7 @@ use crate::document::Labelled;
 pub(crate) fn of_cells(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<CellFacts>> {
     let (mut seen, mut all) = (HashSet::new(), Vec::new());
     for cell in cells {
-        if !seen.insert(corpora::key(cell, false)?) {
+        if !seen.insert(corpora::data_key(cell, false)?) {
             continue;
         }
         all.push(of_cell(cell, corpora)?);
@@ -110,7 +110,7 @@ impl Known {
             facts.unlabelled += u64::from(sentence.tagged.tags.iter().all(|tag| *tag == "_"));
             facts.blank += self.forms(sentence).filter(|(form, _)| form == "_").count() as u64;
         }
-        facts.tags = tags(sentences);
+        facts.tags = count_tags(sentences);
         facts.words = facts.tags.values().sum();
         facts.forms = self.count(sentences);
         facts
@@ -170,12 +170,12 @@ impl Known {
         let tagged = &sentence.tagged;
         tagged.words.iter().enumerate().filter_map(move |(at, &word)| {
             let tag = if whole { "" } else { tagged.tags[at] };
-            (tag != "_").then(|| (spelled(word, lower), tag))
+            (tag != "_").then(|| (spell_form(word, lower), tag))
         })
     }
 
     fn seen<'a>(&self, form: &'a str) -> Cow<'a, str> {
-        spelled(form, self.lowercase)
+        spell_form(form, self.lowercase)
     }
 
     /// Returns a sentence's words as one text; no word has a line's end in it.
@@ -201,11 +201,11 @@ fn bare_text(sentence: &Labelled<'_>) -> Option<String> {
     Some(if bare.is_empty() { words.join("\n") } else { bare.join("\n") })
 }
 
-fn spelled(form: &str, lower: bool) -> Cow<'_, str> {
+fn spell_form(form: &str, lower: bool) -> Cow<'_, str> {
     if lower { lowercase(form) } else { Cow::Borrowed(form) }
 }
 
-fn tags(sentences: &[Labelled<'_>]) -> BTreeMap<String, u64> {
+fn count_tags(sentences: &[Labelled<'_>]) -> BTreeMap<String, u64> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for tag in sentences.iter().flat_map(|sentence| &sentence.tagged.tags).filter(|tag| **tag != "_") {
         *counts.entry(tag).or_default() += 1;

@@ -67,7 +67,7 @@ fn of_cell(
                 true => 0.0,
                 false => forward(all_sets, PrefixMode::Computed) - forward(all_sets, prefix),
             };
-            let trained = training(&data, &encoder, stage, of_stage, on, prefix);
+            let trained = training_seconds(&data, &encoder, stage, of_stage, on, prefix);
             before + fill + trained + scored * forward(|task| vec![&task.dev.set], prefix)
         });
         steps += of_stage;
@@ -131,7 +131,7 @@ pub(crate) fn step_ms(
         let machine = Calibration::kept(&cache, &conditions)?.machine;
         let of_stage = stage.steps(data);
         let (on, prefix) = ((made_by.backend.as_str(), &machine), stage.prefix_mode(reads_prefix));
-        seconds += training(data, encoder, stage, of_stage, on, prefix);
+        seconds += training_seconds(data, encoder, stage, of_stage, on, prefix);
         steps += of_stage;
     }
     (steps > 0).then(|| 1e3 * seconds / steps as f64)
@@ -139,7 +139,7 @@ pub(crate) fn step_ms(
 
 /// Returns the seconds of a stage's steps. If blocks unfreeze during the stage, each part counts with its
 /// trainable parameters.
-fn training(
+fn training_seconds(
     data: &CellData,
     encoder: &EncoderConfig,
     stage: &ResolvedStage,
@@ -177,7 +177,7 @@ fn forward(
     let frozen = frozen.resolve(encoder.depth, &["head"]).expect("every encoder has it");
     let seconds = |set: &Dataset, tags: usize| {
         let lengths = set.examples.iter().map(|example| example.ids.len());
-        let labels = set.examples.iter().map(cost::labels).sum();
+        let labels = set.examples.iter().map(cost::count_labels).sum();
         let shape = cost::shape(encoder, tags, data.vocabulary.rows().len());
         Cost::with_prefix(&shape, &Workload::of(lengths, labels, 1), &frozen, prefix).seconds(machine)
     };

@@ -7,7 +7,7 @@ use frostline_record::{self as record, Settings};
 pub(crate) const HEAD_STD: f64 = 0.02;
 
 /// Returns a head's kind as the model names it.
-pub(crate) fn kind(kind: record::HeadKind) -> HeadKind {
+pub(crate) fn head_kind(kind: record::HeadKind) -> HeadKind {
     match kind {
         record::HeadKind::Linear => HeadKind::Linear,
         record::HeadKind::Distilbert => HeadKind::DistilBert,
@@ -16,7 +16,7 @@ pub(crate) fn kind(kind: record::HeadKind) -> HeadKind {
 }
 
 /// Returns the task whose head a task uses: its own or a shared one.
-pub(crate) fn owner<'a>(settings: &'a Settings, task: &'a str) -> &'a str {
+pub(crate) fn head_owner<'a>(settings: &'a Settings, task: &'a str) -> &'a str {
     let shared = settings.tasks.get(task).map_or("", |task| task.shares.as_str());
     if shared.is_empty() { task } else { shared }
 }
@@ -28,11 +28,11 @@ pub(crate) fn head_names(settings: &Settings) -> Vec<&str> {
 }
 
 /// Returns the heads, given each task's tags. The headline's parameters do not depend on the other tasks.
-pub(crate) fn heads<'a>(settings: &Settings, tags: impl Fn(&str) -> &'a [String]) -> Vec<HeadShape> {
-    let main = owner(settings, settings.headline());
+pub(crate) fn make_heads<'a>(settings: &Settings, tags: impl Fn(&str) -> &'a [String]) -> Vec<HeadShape> {
+    let main = head_owner(settings, settings.headline());
     let shape = |name: &str| HeadShape {
         name: if name == main { "head".into() } else { format!("head.{name}") },
-        kind: kind(settings.tasks[name].head),
+        kind: head_kind(settings.tasks[name].head),
         labels: tags(name).len(),
     };
     head_names(settings).into_iter().map(shape).collect()

@@ -221,6 +221,6 @@ impl History {
 }
 
 /// Milliseconds since then.
-pub(crate) fn ms(since: Instant) -> f64 {
+pub(crate) fn elapsed_ms(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }

@@ -14,7 +14,7 @@ use crate::corpora::{self, Corpora, TaskSentences};
 use crate::corpus::{Portion, Portions};
 use crate::data::{CellData, EvaluationSplit, SentenceKey, TaskData};
 use crate::facts::Known;
-use crate::heads::{head_names, heads, owner};
+use crate::heads::{head_names, head_owner, make_heads};
 use crate::inputs;
 use crate::shared::SharedData;
 
@@ -23,7 +23,7 @@ use crate::shared::SharedData;
 /// # Errors
 /// If a file cannot be read, has a fault, has changed or does not fit the encoder.
 pub(crate) fn load(cell: &Cell, verify: bool, shared: &mut SharedData) -> Result<Arc<CellData>> {
-    let key = corpora::key(cell, verify)?;
+    let key = corpora::data_key(cell, verify)?;
     let SharedData { data, corpora, .. } = shared;
     data.find_or_make(&key, || read(cell, verify, key.clone(), corpora))
 }
@@ -36,9 +36,9 @@ fn read(cell: &Cell, verify: bool, key: String, corpora: &mut Corpora) -> Result
     inputs::check_ids(&cell.inputs, &aligner.aligner, &encoder)?;
     let mut tasks = corpora.tasks(cell)?;
     let headline = tasks.iter().position(|task| task.name == settings.headline()).unwrap_or(0);
-    let sentences = counts(&tasks[headline].portions);
+    let sentences = sentence_counts(&tasks[headline].portions);
     if verify {
-        tasks.iter_mut().for_each(|task| shorten(&mut task.portions, settings.train.batch));
+        tasks.iter_mut().for_each(|task| keep_one_batch(&mut task.portions, settings.train.batch));
     }
     let aligned = tasks.iter().map(|task| corpora.align(task, &aligner)).collect::<Result<Vec<_>>>()?;
     let mut ready = Vec::new();
@@ -49,23 +49,23 @@ fn read(cell: &Cell, verify: bool, key: String, corpora: &mut Corpora) -> Result
         }
         ready.push(task);
     }
-    let vocabulary = compact(&mut ready, &encoder);
-    let sample = sample(&aligned[headline].train, &ready[headline], &aligner.aligner);
-    let heads = heads(settings, |name| {
+    let vocabulary = compact_vocabulary(&mut ready, &encoder);
+    let sample = sample_sentence(&aligned[headline].train, &ready[headline], &aligner.aligner);
+    let heads = make_heads(settings, |name| {
         ready.iter().find(|task| task.name == name).map_or(&[], |task| task.tags.as_slice())
     });
     Ok(CellData { key, tasks: ready, headline, heads, vocabulary, encoder, sample, sentences })
 }
 
 /// Sentences of train, dev and test.
-fn counts(portions: &Portions) -> [u64; 3] {
+fn sentence_counts(portions: &Portions) -> [u64; 3] {
     let Portions { train, dev, test } = portions;
     [Some(train), Some(dev), test.as_ref()]
         .map(|portion| portion.map_or(0, |portion| portion.sentences.len() as u64))
 }
 
 /// Leaves one batch of train and of dev.
-fn shorten(portions: &mut Portions, batch: usize) {
+fn keep_one_batch(portions: &mut Portions, batch: usize) {
     portions.train.sentences.truncate(batch);
     portions.dev.sentences.truncate(batch);
     portions.test = None;
@@ -74,14 +74,14 @@ fn shorten(portions: &mut Portions, batch: usize) {
 /// Returns a task's data, its baseline left out.
 fn task_data(settings: &Settings, task: &TaskSentences, aligned: &AlignedTask<'_>) -> Result<TaskData> {
     let TaskSentences { name, settings: of_task, portions, tags } = task;
-    let owner = owner(settings, name);
+    let owner = head_owner(settings, name);
     let head = head_names(settings).iter().position(|own| *own == owner);
     let known = Known::of(&aligned.train.sentences, of_task, settings.data.lowercase);
     let scored = |split: &AlignedSplit<'_>, portion: &Portion| -> Result<EvaluationSplit> {
         Ok(EvaluationSplit {
-            set: dataset(split, tags, settings)?,
+            set: make_dataset(split, tags, settings)?,
             sentences: portion.clone(),
-            known: familiarity(split, &known),
+            known: word_familiarity(split, &known),
         })
     };
     let test = aligned.test.as_ref().zip(portions.test.as_ref());
@@ -100,13 +100,13 @@ fn task_data(settings: &Settings, task: &TaskSentences, aligned: &AlignedTask<'_
 
 /// Returns train as examples, with label positions by the settings.
 fn learned_from(split: &AlignedSplit<'_>, tags: &[String], settings: &Settings) -> Result<Dataset> {
-    let dataset = dataset(split, tags, settings)?;
+    let dataset = make_dataset(split, tags, settings)?;
     let all = settings.data.label_all_tokens && split.unit == Unit::Words;
     Ok(if all { dataset.with_all_subwords(&split.aligned) } else { dataset })
 }
 
 /// Returns a split as examples; with `strict_tags`, every tag must occur in train.
-fn dataset(split: &AlignedSplit<'_>, tags: &[String], settings: &Settings) -> Result<Dataset> {
+fn make_dataset(split: &AlignedSplit<'_>, tags: &[String], settings: &Settings) -> Result<Dataset> {
     let dataset = split.dataset(tags)?;
     ensure!(
         !settings.data.strict_tags || dataset.unseen_tags.is_empty(),
@@ -118,7 +118,7 @@ fn dataset(split: &AlignedSplit<'_>, tags: &[String], settings: &Settings) -> Re
 }
 
 /// Returns the familiarity of each labelled word.
-fn familiarity(split: &AlignedSplit<'_>, known: &Known) -> Vec<Vec<frostline_score::Familiarity>> {
+fn word_familiarity(split: &AlignedSplit<'_>, known: &Known) -> Vec<Vec<frostline_score::Familiarity>> {
     let of = |sentence: &crate::document::Labelled<'_>| {
         let key = SentenceKey::of(sentence.clone(), split.unit);
         let words = key.words.iter().filter(|_| split.unit == Unit::Words);
@@ -129,7 +129,7 @@ fn familiarity(split: &AlignedSplit<'_>, known: &Known) -> Vec<Vec<frostline_sco
 
 /// Gives all examples rows of the vocabulary of the ids that occur in them. [`inputs::check_ids`] has checked that the word
 /// table has all ids.
-fn compact(tasks: &mut [TaskData], encoder: &EncoderConfig) -> Vocabulary {
+fn compact_vocabulary(tasks: &mut [TaskData], encoder: &EncoderConfig) -> Vocabulary {
     let ids = tasks.iter().flat_map(|task| task.splits().into_iter().flatten()).flat_map(Dataset::ids);
     let vocabulary = Vocabulary::of(encoder.vocabulary, ids);
     for task in tasks {
@@ -142,7 +142,7 @@ fn compact(tasks: &mut [TaskData], encoder: &EncoderConfig) -> Vocabulary {
 }
 
 /// Returns the first train sentence of a few words, as the model sees it.
-fn sample(train: &AlignedSplit<'_>, task: &TaskData, aligner: &Aligner) -> Sample {
+fn sample_sentence(train: &AlignedSplit<'_>, task: &TaskData, aligner: &Aligner) -> Sample {
     let few = |words: usize| (4..=12).contains(&words);
     let at = train.sentences.iter().position(|sentence| few(sentence.tagged.words.len())).unwrap_or(0);
     let (example, sentence) = (&task.train.examples[at], &train.sentences[at].tagged);

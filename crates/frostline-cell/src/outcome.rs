@@ -60,7 +60,7 @@ pub(crate) fn epoch_row(
         trainable,
         train_loss_nats: epoch.train_loss_nats,
         dev: dev_score,
-        dev_f1: f1(&dev[data.headline], &data.main().dev, data.main()),
+        dev_f1: label_f1(&dev[data.headline], &data.main().dev, data.main()),
         others,
     }
 }
@@ -93,7 +93,7 @@ pub(crate) fn loss_point(point: &record::LossPoint, before: u64) -> record::Loss
 }
 
 /// Returns the groups that froze during training, in a record's form.
-pub(crate) fn settled(found: &[(Group, u64)]) -> Vec<record::Settled> {
+pub(crate) fn settled_groups(found: &[(Group, u64)]) -> Vec<record::Settled> {
     found.iter().map(|(group, step)| record::Settled { group: group.to_string(), step: *step }).collect()
 }
 
@@ -110,12 +110,12 @@ pub(crate) fn score(evaluation: &Evaluation, scored: &EvaluationSplit, task: &Ta
         vanished: tally.vanished,
         unseen: tally.unseen_scored,
         unseen_tags: scored.set.unseen_tags.clone(),
-        entities: names_entities.then(|| entities(evaluation, &task.keys(scored), &task.tags)),
+        entities: names_entities.then(|| count_entities(evaluation, &task.keys(scored), &task.tags)),
     }
 }
 
 /// F1 of each label in gold or prediction. Gold labels are the data's own, since train may lack some.
-fn f1(evaluation: &Evaluation, scored: &EvaluationSplit, task: &TaskData) -> BTreeMap<String, f64> {
+fn label_f1(evaluation: &Evaluation, scored: &EvaluationSplit, task: &TaskData) -> BTreeMap<String, f64> {
     let keys = task.keys(scored);
     let gold = keys.iter().flat_map(|key| key.words.iter().map(|word| word.gold));
     let labels: BTreeSet<&str> = gold.clone().chain(task.tags.iter().map(String::as_str)).collect();
@@ -135,7 +135,7 @@ fn f1(evaluation: &Evaluation, scored: &EvaluationSplit, task: &TaskData) -> BTr
 
 /// Counts entities as CoNLL-2003's scorer does; a word without a prediction is outside of any. Gold tags
 /// are the data's own, since train may lack some.
-fn entities(evaluation: &Evaluation, keys: &[SentenceKey<'_>], tags: &[String]) -> record::Entities {
+fn count_entities(evaluation: &Evaluation, keys: &[SentenceKey<'_>], tags: &[String]) -> record::Entities {
     let mut scores = EntityScores::new(Scheme::Lenient);
     for (key, words) in keys.iter().zip(&evaluation.words) {
         let gold: Vec<&str> = key.words.iter().map(|word| word.gold).collect();
@@ -205,7 +205,7 @@ mod tests {
         let outcome = |gold, predicted| WordOutcome { gold, predicted: Prediction::Tag(predicted) };
         let words = vec![vec![outcome(Some(0), 0), outcome(None, 1), outcome(Some(1), 1)]];
         let evaluation = Evaluation { loss_nats: 0.0, tally: Tally::default(), words };
-        let found = entities(&evaluation, &keys, &tags);
+        let found = count_entities(&evaluation, &keys, &tags);
         assert_eq!((found.gold, found.predicted, found.correct), (1, 1, 0));
     }
 }

@@ -86,7 +86,7 @@ fn is_added(encoder: &EncoderConfig, path: &str) -> bool {
 
 /// Returns the names of the parameters that are initialised at random because the encoder's files lack them: of
 /// heads and of parameters that a policy adds, or of the whole model if it starts at random.
-pub(crate) fn initialised(
+pub(crate) fn initialised_names(
     encoder: &EncoderConfig,
     heads: &[HeadShape],
     naming: Naming<'_>,
@@ -137,8 +137,8 @@ pub fn listing(outlook: &Outlook) -> String {
             out,
             "\n{}, {what}: {} parameters in {}",
             outlook.policy,
-            grouped(numbers),
-            tensors(&list)
+            group_thousands(numbers),
+            count_tensors(&list)
         );
         for Listed { name, shape, learns_from, lr, .. } in list {
             let shape = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
@@ -154,7 +154,7 @@ pub fn listing(outlook: &Outlook) -> String {
 }
 
 /// `1 tensor`, `4 tensors`.
-fn tensors(list: &[&Listed]) -> String {
+fn count_tensors(list: &[&Listed]) -> String {
     format!("{} tensor{}", list.len(), if list.len() == 1 { "" } else { "s" })
 }
 
@@ -164,16 +164,21 @@ pub fn table(outlook: &Outlook) -> String {
     let (accounts, cost) = (&outlook.accounts, &outlook.cost);
     let mut out = format!("{:<12} {:>15} {:>15} {:>9}\n", "", "parameters", "trainable", "share");
     let mut row = |name: &str, total: u64, trainable: u64| {
-        let share = share(total, trainable);
-        let _ = writeln!(out, "{name:<12} {:>15} {:>15} {share:>7.2} %", grouped(total), grouped(trainable));
+        let share = trainable_percent(total, trainable);
+        let _ = writeln!(
+            out,
+            "{name:<12} {:>15} {:>15} {share:>7.2} %",
+            group_thousands(total),
+            group_thousands(trainable)
+        );
     };
     for group in &accounts.groups {
         row(&group.group, group.total, group.trainable);
     }
     row("total", accounts.total, accounts.trainable);
-    let (gflop, saved) = (significant(cost.gflop_per_step), saved(cost));
+    let (gflop, saved) = (three_digits(cost.gflop_per_step), saved_percent(cost));
     let time =
-        outlook.step_ms.map_or_else(String::new, |ms| format!(", {} ms on this machine", significant(ms)));
+        outlook.step_ms.map_or_else(String::new, |ms| format!(", {} ms on this machine", three_digits(ms)));
     let _ = writeln!(
         out,
         "\npredicted    {gflop} GFLOP per step, time saved {saved:.1} % of a step of none{time}"
@@ -181,7 +186,7 @@ pub fn table(outlook: &Outlook) -> String {
     if let Some(kept) = &cost.memory {
         let [all, parameters, gradients, moments, activations] =
             [outlook.memory(), outlook.parameter_bytes, kept.gradients, kept.moments, kept.activations]
-                .map(mib);
+                .map(bytes_in_mib);
         let _ = writeln!(
             out,
             "memory       {all} MiB: parameters {parameters}, gradients {gradients}, moments {moments}, activations of a \
@@ -194,7 +199,7 @@ pub fn table(outlook: &Outlook) -> String {
             "fits         {most} sentences per step; train.accumulate takes a larger one in parts"
         );
     }
-    out + &premises(outlook)
+    out + &describe_premises(outlook)
 }
 
 /// Several policies, one row each.
@@ -214,15 +219,16 @@ pub fn comparison(outlooks: &[Outlook]) -> String {
     out.push('\n');
     for outlook in outlooks {
         let Outlook { policy, accounts, cost, .. } = outlook;
-        let (trainable, share) = (grouped(accounts.trainable), share(accounts.total, accounts.trainable));
-        let (gflop, saved) = (significant(cost.gflop_per_step), saved(cost));
+        let (trainable, share) =
+            (group_thousands(accounts.trainable), trainable_percent(accounts.total, accounts.trainable));
+        let (gflop, saved) = (three_digits(cost.gflop_per_step), saved_percent(cost));
         let _ = write!(
             out,
             "{policy:<wide$} {trainable:>15} {share:>7.2} % {gflop:>12} {saved:>9.1} % {:>11}",
-            mib(outlook.memory())
+            bytes_in_mib(outlook.memory())
         );
         if measured {
-            let _ = write!(out, " {:>9}", outlook.step_ms.map_or_else(|| "–".into(), significant));
+            let _ = write!(out, " {:>9}", outlook.step_ms.map_or_else(|| "–".into(), three_digits));
         }
         if limited {
             let _ = write!(out, " {:>7}", outlook.most_sentences.unwrap_or_default());
@@ -237,23 +243,23 @@ pub fn comparison(outlooks: &[Outlook]) -> String {
     if limited {
         out += "fit          sentences per step that fit into --memory; train.accumulate takes a larger step in parts\n";
     }
-    out + &outlooks.first().map_or_else(String::new, premises)
+    out + &outlooks.first().map_or_else(String::new, describe_premises)
 }
 
 /// Returns the percentage of the time of a step of `none` that a step is predicted to save.
-fn saved(cost: &Cost) -> f64 {
+fn saved_percent(cost: &Cost) -> f64 {
     100.0 * (1.0 - 1.0 / cost.predicted_speedup)
 }
 
 /// Returns a description of the prediction's conditions.
-fn premises(Outlook { cost, cached_prefix, .. }: &Outlook) -> String {
+fn describe_premises(Outlook { cost, cached_prefix, .. }: &Outlook) -> String {
     let cached = if *cached_prefix { "; the constant prefix read from a cache" } else { "" };
     let (subwords, words) = (cost.subwords_per_step, cost.speaking_per_step);
     format!(
         "workload     {subwords:.0} subwords and {words:.0} words per step; a subword attends to {:.1} on average; \
          {} rows of the word table{cached}\n",
         cost.context_subwords,
-        grouped(cost.word_rows)
+        group_thousands(cost.word_rows)
     )
 }
 
@@ -282,17 +288,17 @@ pub fn fitting(bytes: u64, needs: impl Fn(u64) -> u64) -> u64 {
 }
 
 /// Bytes in MiB.
-fn mib(bytes: u64) -> u64 {
+fn bytes_in_mib(bytes: u64) -> u64 {
     (bytes as f64 / f64::from(1u32 << 20)).round() as u64
 }
 
 /// Returns the trainable share in percent.
-fn share(total: u64, trainable: u64) -> f64 {
+fn trainable_percent(total: u64, trainable: u64) -> f64 {
     100.0 * trainable as f64 / total.max(1) as f64
 }
 
 /// Three digits to see, also of very little work.
-fn significant(value: f64) -> String {
+fn three_digits(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
@@ -302,7 +308,7 @@ fn significant(value: f64) -> String {
 }
 
 /// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
+fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -344,7 +350,7 @@ mod tests {
         let pooler = HeadShape { kind: HeadKind::Pooler, ..HeadShape::linear(2) };
         let heads = [pooler, HeadShape::linear(4)];
         let named = |heads: &[HeadShape], names: &[&str], hugging_face, pooler| {
-            initialised(&encoder, heads, Naming { heads: names, hugging_face }, &Files { pooler })
+            initialised_names(&encoder, heads, Naming { heads: names, hugging_face }, &Files { pooler })
         };
         let own = ["mood.weight", "mood.bias", "ner.weight", "ner.bias"];
         assert_eq!(named(&heads, &["mood", "ner"], false, true), own);
@@ -365,7 +371,7 @@ mod tests {
         let extras = Extras { lora: Some(shape), ..Extras::default() };
         let encoder = EncoderConfig { extras, ..encoder.clone() };
         let naming = Naming { heads: &["ner"], hugging_face: false };
-        let with_lora = initialised(&encoder, &heads[1..], naming, &Files { pooler: true });
+        let with_lora = initialised_names(&encoder, &heads[1..], naming, &Files { pooler: true });
         assert_eq!(with_lora.len(), 4, "{with_lora:?}");
         assert!(with_lora.iter().any(|name| name.contains(".lora.")), "{with_lora:?}");
     }
@@ -384,7 +390,7 @@ mod tests {
     fn thousands_are_grouped() {
         let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (134_741_770, "134,741,770")];
         for (number, text) in cases {
-            assert_eq!(super::grouped(number), text);
+            assert_eq!(super::group_thousands(number), text);
         }
     }
 }

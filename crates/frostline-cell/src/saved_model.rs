@@ -22,8 +22,8 @@ pub(crate) fn write_tokenizer(folder: &Path, inputs: &Inputs) -> Result<()> {
     let mut config = inputs::tokenizer_config(inputs)?;
     if let Some(input) = inputs.get("tokenizer") {
         let tokenizer = inputs::text_of(input)?;
-        let (tokenizer, agreed) =
-            agree(config.clone().unwrap_or_default(), &tokenizer).with_context(|| input.path.clone())?;
+        let (tokenizer, agreed) = adapt_files(config.clone().unwrap_or_default(), &tokenizer)
+            .with_context(|| input.path.clone())?;
         write("tokenizer.json", &tokenizer)?;
         config = config.and(Some(agreed));
     }
@@ -57,7 +57,7 @@ pub(crate) fn write_notes<'a>(
 }
 
 /// Returns both files with the aligner's behaviour written into them: the text of `tokenizer.json`, and the config.
-fn agree(mut config: Map<String, Value>, tokenizer: &str) -> Result<(String, Map<String, Value>)> {
+fn adapt_files(mut config: Map<String, Value>, tokenizer: &str) -> Result<(String, Map<String, Value>)> {
     let aligner = Aligner::from_files(tokenizer.as_bytes(), &serde_json::to_vec(&config)?)?;
     for (key, value) in aligner.bert_settings().into_iter().flatten() {
         config.insert(key.into(), json!(value));
@@ -96,7 +96,7 @@ mod tests {
     fn the_config_says_what_training_saw() {
         let agreed = |config: Value, tokenizer: &str| {
             let Value::Object(config) = config else { panic!("an object") };
-            Value::Object(agree(config, tokenizer).expect("a tokenizer").1)
+            Value::Object(adapt_files(config, tokenizer).expect("a tokenizer").1)
         };
         let bert = json!({"type": "BertNormalizer", "clean_text": true, "lowercase": false,
             "handle_chinese_chars": true, "strip_accents": null});
@@ -129,7 +129,7 @@ mod tests {
         let sequence = json!({"type": "Sequence", "pretokenizers": [split, bytes]});
         for pre_tokenizer in [bytes, sequence] {
             let before = file(pre_tokenizer);
-            let (after, _) = agree(Map::new(), &before).expect("a tokenizer");
+            let (after, _) = adapt_files(Map::new(), &before).expect("a tokenizer");
             // What `tokenizers` makes of the file by itself, as other programs use it.
             let plain: tokenizers::Tokenizer = after.parse().expect("a tokenizer");
             let theirs = plain.encode(words.to_vec(), false).expect("encoded");

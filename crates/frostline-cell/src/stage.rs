@@ -18,8 +18,8 @@ use tracing::{debug_span, info_span};
 use crate::blocks::blocks_of_cell;
 use crate::data::{CellData, TaskData};
 use crate::heads::head_names;
-use crate::history::{History, ms};
-use crate::outcome::{accounts, dev_point, epoch_row, loss_point, prediction_lines, score, settled};
+use crate::history::{History, elapsed_ms};
+use crate::outcome::{accounts, dev_point, epoch_row, loss_point, prediction_lines, score, settled_groups};
 use crate::prefix::{PrefixRequest, Splits};
 use crate::shared::SharedData;
 use crate::stop;
@@ -216,14 +216,14 @@ impl StageRun<'_> {
         // The cell's files belong to another process if it has taken over the cell.
         ensure!(job.is_held(), "another process has this cell now");
         let outcome =
-            if *verify { StageOutcome::default() } else { self.outcome(&finished, &splits, history)? };
+            if *verify { StageOutcome::default() } else { self.task_outcome(&finished, &splits, history)? };
         splits.check_unchanged()?;
         history.count(&finished);
         Ok((finished.model, outcome))
     }
 
     /// Scores and predictions of the selected epoch's model.
-    fn outcome<B: Train>(
+    fn task_outcome<B: Train>(
         &self,
         finished: &Finished<B>,
         splits: &Splits,
@@ -258,10 +258,10 @@ impl StageRun<'_> {
             tasks.insert(task.name.to_string(), found);
         }
         if save.features && self.last {
-            let bytes = self.features(&model, splits)?;
+            let bytes = self.head_inputs(&model, splits)?;
             frostline_files::write(&folder.join("features.safetensors"), &bytes)?;
         }
-        history.scored_ms += ms(clock);
+        history.scored_ms += elapsed_ms(clock);
         let ran = finished.epochs.len() as u32;
         let stopped = ran > 0 && ran < stage.settings.train.epochs;
         Ok(StageOutcome {
@@ -272,13 +272,13 @@ impl StageRun<'_> {
             selected_epoch: (history.epochs_before + u64::from(finished.selected)) as u32,
             tasks,
             freezing: finished.freezing.clone(),
-            settled: settled(&finished.settled),
+            settled: settled_groups(&finished.settled),
             stopped_early: stopped.then_some(history.epochs_before as u32 + ran),
         })
     }
 
     /// Returns the inputs of the headline's head, \[words or sentences, H\] for each split.
-    fn features<B: frostline_kernels::Kernels>(
+    fn head_inputs<B: frostline_kernels::Kernels>(
         &self,
         model: &Network<B>,
         splits: &Splits,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Asks the worker to stop.
-pub(crate) fn ask() {
+pub(crate) fn request_stop() {
     ASKED.store(true, Ordering::Relaxed);
 }
 

@@ -44,7 +44,7 @@ const MEMORY_STEPS: usize = 3;
 ///
 /// # Errors
 /// If the cells cannot be loaded, the backend cannot run here, or a step's loss is no number.
-pub(crate) fn measure(job: &TimingJob, backend: &str, shared: &mut SharedData) -> Result<PairedTimes> {
+pub(crate) fn measure_turns(job: &TimingJob, backend: &str, shared: &mut SharedData) -> Result<PairedTimes> {
     let busy = Busy::start();
     let made_by = made_by(backend)?;
     backend::on(backend, PolicyTiming { job, busy, made_by, shared })?
@@ -74,7 +74,7 @@ impl Work for PolicyTiming<'_> {
         let Self { job, mut busy, made_by, shared } = self;
         let first = job.cells.first().context("there is no cell to time")?;
         let data = load_data(first, shared)?;
-        let set = drawn(&data, first, job.measure);
+        let set = draw_batches(&data, first, job.measure);
         let (mut models, mut ready): (Vec<(EncoderConfig, Network<B>)>, Vec<ReadyPolicy<'_>>) =
             Default::default();
         for cell in &job.cells {
@@ -88,11 +88,11 @@ impl Work for PolicyTiming<'_> {
             let model = match known {
                 Some(place) => place,
                 None => {
-                    models.push((encoder.clone(), network(cell, &data, &encoder, shared, device)?));
+                    models.push((encoder.clone(), make_network(cell, &data, &encoder, shared, device)?));
                     models.len() - 1
                 }
             };
-            let prefix = prefix(job, cell, &policy, &models[model].1, &encoder, &set)?;
+            let prefix = compute_rows(job, cell, &policy, &models[model].1, &encoder, &set)?;
             ready.push(ReadyPolicy { cell, policy, encoder, model, prefix });
         }
         let starts = set.starts();
@@ -113,9 +113,9 @@ impl Work for PolicyTiming<'_> {
             }
             Ok(times)
         };
-        let base = base(ready.iter().map(|ready| ready.cell.settings.policy.as_str()));
+        let base = base_place(ready.iter().map(|ready| ready.cell.settings.policy.as_str()));
         let of_memory = job.measure == Measurement::Memory;
-        let steps = || rounds(job.measure, base, take, &mut busy);
+        let steps = || count_rounds(job.measure, base, take, &mut busy);
         let (rounds, device_bytes) = if of_memory { B::k_watch_memory(steps) } else { (steps(), None) };
         let rounds = rounds?;
         let memory = of_memory.then(peak_rss_mib).filter(|peak| *peak > 0.0);
@@ -137,13 +137,13 @@ impl Work for PolicyTiming<'_> {
 }
 
 /// Returns the place of the policy to which the others' ratios are shown.
-fn base<'a>(mut policies: impl Iterator<Item = &'a str>) -> usize {
+fn base_place<'a>(mut policies: impl Iterator<Item = &'a str>) -> usize {
     policies.position(|policy| policy == BASELINE).unwrap_or(0)
 }
 
 /// Returns the rounds that are counted: until each policy's ratio to the one at `base` is known well enough, or
 /// time runs out. The machine is watched from the first one on.
-fn rounds(
+fn count_rounds(
     measure: Measurement,
     base: usize,
     mut take: impl FnMut(u64) -> Result<Vec<StepTime>>,
@@ -165,7 +165,7 @@ fn rounds(
     for round in 0.. {
         counted.push(take(round)?);
         let late = begun.elapsed().as_secs_f64() > limit_s;
-        let is_settled = || settled(&counted, base, busy.so_far().is_busy(), within_percent / 100.0);
+        let is_settled = || ratios_settled(&counted, base, busy.so_far().is_busy(), within_percent / 100.0);
         if late || (counted.len() >= FEWEST && is_settled()) {
             break;
         }
@@ -175,7 +175,7 @@ fn rounds(
 
 /// Returns whether the interval of each policy's ratio to the one at `base` ends within this share of the
 /// ratio.
-fn settled(rounds: &[Vec<StepTime>], base: usize, by_cpu_time: bool, within: f64) -> bool {
+fn ratios_settled(rounds: &[Vec<StepTime>], base: usize, by_cpu_time: bool, within: f64) -> bool {
     let compared = |time: StepTime| time.cpu_ms.filter(|_| by_cpu_time).unwrap_or(time.wall_ms);
     (0..rounds[0].len()).filter(|&at| at != base).all(|at| {
         let ratio_in = |round: &Vec<StepTime>| compared(round[at]) / compared(round[base]);
@@ -195,7 +195,7 @@ pub(crate) fn load_data(cell: &Cell, shared: &mut SharedData) -> Result<std::syn
 
 /// Returns the headline's train sentences of the batches: drawn at random, or the longest ones if memory is
 /// measured.
-fn drawn(data: &CellData, cell: &Cell, measure: Measurement) -> Dataset {
+fn draw_batches(data: &CellData, cell: &Cell, measure: Measurement) -> Dataset {
     let examples = &data.main().train.examples;
     let size = cell.settings.train.batch;
     let mut order = Stream::new(cell.settings.seed, "turns").child(u64::MAX).permutation(examples.len());
@@ -213,7 +213,7 @@ fn drawn(data: &CellData, cell: &Cell, measure: Measurement) -> Dataset {
 }
 
 /// Builds the model with which a cell starts.
-pub(crate) fn network<B: Train>(
+pub(crate) fn make_network<B: Train>(
     cell: &Cell,
     data: &CellData,
     encoder: &EncoderConfig,
@@ -229,7 +229,7 @@ pub(crate) fn network<B: Train>(
 }
 
 /// Returns the output of the policy's constant prefix for the batches' sentences, if its cell would read it.
-fn prefix<B: Train>(
+fn compute_rows<B: Train>(
     job: &TimingJob,
     cell: &Cell,
     policy: &ResolvedPolicy,
@@ -287,14 +287,14 @@ mod tests {
                 vec![step(5.0, round % 2 == 0), step(3.0 * drift, round % 2 == 1)]
             })
             .collect();
-        assert!(settled(&rounds, 0, true, 0.02));
-        assert!(!settled(&rounds, 0, false, 0.02));
+        assert!(ratios_settled(&rounds, 0, true, 0.02));
+        assert!(!ratios_settled(&rounds, 0, false, 0.02));
         // Without processor time, only elapsed time can be compared.
         let plain: Vec<Vec<StepTime>> = rounds
             .iter()
             .map(|round| round.iter().map(|time| StepTime { cpu_ms: None, ..*time }).collect())
             .collect();
-        assert_eq!(settled(&plain, 0, true, 0.02), settled(&plain, 0, false, 0.02));
+        assert_eq!(ratios_settled(&plain, 0, true, 0.02), ratios_settled(&plain, 0, false, 0.02));
     }
 
     /// Each of two policies is within 2 % of the first, but not of the other.
@@ -306,8 +306,13 @@ mod tests {
             vec![step(1.0), step(1.0 + off), step(1.0 - off)]
         };
         let rounds: Vec<Vec<StepTime>> = (0..40).map(round).collect();
-        assert!(settled(&rounds, 0, false, 0.02));
-        assert!(!settled(&rounds, base(["head-only", "first-2", "none"].into_iter()), false, 0.02));
-        assert_eq!(base(["head-only", "first-2"].into_iter()), 0);
+        assert!(ratios_settled(&rounds, 0, false, 0.02));
+        assert!(!ratios_settled(
+            &rounds,
+            base_place(["head-only", "first-2", "none"].into_iter()),
+            false,
+            0.02
+        ));
+        assert_eq!(base_place(["head-only", "first-2"].into_iter()), 0);
     }
 }

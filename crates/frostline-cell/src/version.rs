@@ -23,9 +23,9 @@ pub fn made_by(backend: &str) -> anyhow::Result<MadeBy> {
         backend: backend.into(),
         device: backend::device(backend)?.unwrap_or_else(processor),
         isa: isa_text(&arithmetic),
-        bits: bits(&arithmetic),
+        bits: known_bits(&arithmetic),
         threads: rayon::current_num_threads(),
-        node: node(),
+        node: machine_name(),
     })
 }
 
@@ -41,7 +41,7 @@ pub fn about(backend: &str) -> anyhow::Result<About> {
 }
 
 /// The machine's name: the one that a cluster gives it, else the system's.
-fn node() -> String {
+fn machine_name() -> String {
     let variable = |name| std::env::var(name).ok();
     let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let names = [variable("SLURMD_NODENAME"), system(), variable("HOSTNAME"), variable("COMPUTERNAME")];
@@ -60,13 +60,13 @@ pub fn isa(backend: &str) -> anyhow::Result<String> {
 /// Returns the machine's influence on a result: two machines with equal values give the same bits. Only there
 /// can a checkpoint be resumed and a stored prefix be read.
 pub(crate) fn machine(arithmetic: &Arithmetic) -> String {
-    match bits(arithmetic) {
+    match known_bits(arithmetic) {
         Bits::Reproducible => "every processor".into(),
         Bits::SameInstructions => isa_text(arithmetic),
     }
 }
 
-fn bits(arithmetic: &Arithmetic) -> Bits {
+fn known_bits(arithmetic: &Arithmetic) -> Bits {
     if arithmetic.reproducible { Bits::Reproducible } else { Bits::SameInstructions }
 }
 

@@ -34,14 +34,14 @@ pub fn serve(backend: &str) -> Result<()> {
     };
     tell(Event::Ready(made_by.clone()));
     let mut shared = SharedData::default();
-    for request in requests() {
+    for request in read_requests() {
         match request? {
             Request::Run(job) => {
                 let task =
                     CellTask { job: &job, made_by: made_by.clone(), shared: &mut shared, tell: &mut tell };
                 backend::on(backend, task)??;
             }
-            question => tell(match answer(question, backend, &mut shared) {
+            question => tell(match answer_request(question, backend, &mut shared) {
                 Ok(answer) => Event::Answer(answer),
                 Err(error) => Event::Refused { error: format!("{error:#}") },
             }),
@@ -52,20 +52,20 @@ pub fn serve(backend: &str) -> Result<()> {
 }
 
 /// The answer to a request that runs no cell.
-fn answer(question: Request, backend: &str, shared: &mut SharedData) -> Result<Answer> {
+fn answer_request(question: Request, backend: &str, shared: &mut SharedData) -> Result<Answer> {
     Ok(match question {
         Request::Version => Answer::Version(version::about(backend)?),
         Request::Check(cells) => Answer::Facts(check::check_cells(&cells, &mut shared.corpora)?),
         Request::Data(cells) => Answer::Facts(facts::of_cells(&cells, &mut shared.corpora)?),
         Request::Forecast(job) => Answer::Forecasts(forecast::forecast_cells(&job, backend, shared)?),
-        Request::Time(job) => Answer::Times(turns::measure(&job, backend, shared)?),
+        Request::Time(job) => Answer::Times(turns::measure_turns(&job, backend, shared)?),
         Request::Score(job) => Answer::Scores(block_scores::score_cells(&job, backend, shared)?),
         Request::Run(_) | Request::Stop => bail!("it has no answer"),
     })
 }
 
 /// Requests on standard input up to the one to stop. A thread of its own reads them and ends the process when they end.
-fn requests() -> mpsc::Receiver<Result<Request>> {
+fn read_requests() -> mpsc::Receiver<Result<Request>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut sender = Some(sender);
@@ -74,7 +74,7 @@ fn requests() -> mpsc::Receiver<Result<Request>> {
                 Ok(line) if line.trim().is_empty() => {}
                 Ok(line) => match serde_json::from_str(&line) {
                     Ok(Request::Stop) => {
-                        stop::ask();
+                        stop::request_stop();
                         // Without a job the worker ends now.
                         sender = None;
                     }

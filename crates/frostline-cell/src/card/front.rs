@@ -2,25 +2,25 @@
 
 use frostline_record::Score;
 
-use super::source::{CardSource, slug};
-use super::yaml::{YamlEntry, Yaml, lines};
+use super::source::{CardSource, licence_slug};
+use super::yaml::{YamlEntry, Yaml, map_lines};
 use super::{Card, ModelForm};
 
 /// The hub's name of Universal Dependencies.
 const HUB_TREEBANKS: &str = "universal-dependencies/universal_dependencies";
 
 /// Returns the lines between the two lines `---`.
-pub(super) fn matter(card: &Card) -> String {
+pub(super) fn write_front_matter(card: &Card) -> String {
     let mut map = Vec::new();
     let mut languages: Vec<&str> = card.data.iter().filter_map(|source| source.language.as_deref()).collect();
     languages.dedup();
     if !languages.is_empty() {
         map.push(YamlEntry::texts("language", languages));
     }
-    map.extend(licence(card));
+    map.extend(choose_licence(card));
     let library = if card.form == ModelForm::TransformersJs { "transformers.js" } else { "transformers" };
     map.push(YamlEntry::text("library_name", library));
-    map.push(YamlEntry::text("pipeline_tag", pipeline(card)));
+    map.push(YamlEntry::text("pipeline_tag", choose_pipeline(card)));
     map.extend(card.encoder.hub_model().map(|name| {
         YamlEntry::text("base_model", name)
             .with_comment("The encoder's name in the settings: check that it is the hub's.")
@@ -28,8 +28,8 @@ pub(super) fn matter(card: &Card) -> String {
     let mut names: Vec<&str> = card.data.iter().map(hub_dataset).collect();
     names.dedup();
     map.push(YamlEntry::texts("datasets", names));
-    map.push(YamlEntry::texts("tags", tags(card)));
-    let results = results(card);
+    map.push(YamlEntry::texts("tags", choose_tags(card)));
+    let results = list_results(card);
     let has_f1 = results.iter().any(|result| result.f1.is_some());
     map.push(YamlEntry::texts("metrics", ["accuracy", "f1"].into_iter().take(if has_f1 { 2 } else { 1 })));
     if !results.is_empty() {
@@ -38,11 +38,11 @@ pub(super) fn matter(card: &Card) -> String {
             vec![YamlEntry::text("name", card.title()), YamlEntry::new("results", Yaml::List(results))];
         map.push(YamlEntry::new("model-index", Yaml::List(vec![Yaml::Map(model)])));
     }
-    lines(&map)
+    map_lines(&map)
 }
 
 /// Returns one licence if encoder and data have the same; otherwise `other`, with each licence.
-fn licence(card: &Card) -> Vec<YamlEntry> {
+fn choose_licence(card: &Card) -> Vec<YamlEntry> {
     let all = || std::iter::once(&card.encoder).chain(&card.data);
     let encoder = card.encoder.hub_licence();
     if let Some(same) = encoder.filter(|_| all().all(|source| source.hub_licence() == encoder)) {
@@ -53,7 +53,8 @@ fn licence(card: &Card) -> Vec<YamlEntry> {
     for source in all() {
         entry = entry.with_comment(format!("{}: {}", source.name, source.licence_text()));
     }
-    let stated: Option<Vec<String>> = all().map(|source| source.licence.as_deref().map(slug)).collect();
+    let stated: Option<Vec<String>> =
+        all().map(|source| source.licence.as_deref().map(licence_slug)).collect();
     let mut map = vec![entry];
     if let Some(mut names) = stated {
         names.dedup();
@@ -62,7 +63,7 @@ fn licence(card: &Card) -> Vec<YamlEntry> {
     map
 }
 
-fn pipeline(card: &Card) -> &'static str {
+fn choose_pipeline(card: &Card) -> &'static str {
     if card.labels_words() { "token-classification" } else { "text-classification" }
 }
 
@@ -70,7 +71,7 @@ fn hub_dataset(source: &CardSource) -> &str {
     if source.treebank.is_some() { HUB_TREEBANKS } else { &source.name }
 }
 
-fn tags(card: &Card) -> Vec<&'static str> {
+fn choose_tags(card: &Card) -> Vec<&'static str> {
     let mut tags = vec!["frostline"];
     if card.form != ModelForm::Transformers {
         tags.push("onnx");
@@ -97,7 +98,7 @@ struct SplitScores<'a> {
     f1: Option<(&'static str, f64)>,
 }
 
-fn results<'a>(card: &'a Card) -> Vec<SplitScores<'a>> {
+fn list_results<'a>(card: &'a Card) -> Vec<SplitScores<'a>> {
     let scores = card.outcome().into_iter().flat_map(|outcome| &outcome.scores);
     let found = scores.filter(|(_, score)| score.words > 0).map(|(split, score)| SplitScores {
         split,
@@ -123,7 +124,7 @@ impl SplitScores<'_> {
     fn yaml(&self, card: &Card) -> Yaml {
         let source = &card.data[0];
         let task = vec![
-            YamlEntry::text("type", pipeline(card)),
+            YamlEntry::text("type", choose_pipeline(card)),
             YamlEntry::text(
                 "name",
                 format!(

@@ -23,7 +23,7 @@ pub const FILE: &str = "README.md";
 /// # Errors
 /// If a card cannot be written. The models next to it are complete even then.
 pub fn write_all(cell_folder: &Path, record: &Record) -> Result<()> {
-    for (folder, task) in models(record) {
+    for (folder, task) in list_models(record) {
         let folder = cell_folder.join(folder);
         if folder.is_dir() {
             write_one(&folder, record, &task)?;
@@ -79,7 +79,7 @@ fn write_one(folder: &Path, record: &Record, task: &str) -> Result<()> {
 }
 
 /// Returns the folders that a cell may have saved, each with the task whose head is in it.
-fn models(record: &Record) -> Vec<(String, String)> {
+fn list_models(record: &Record) -> Vec<(String, String)> {
     let Some(result) = &record.result else { return Vec::new() };
     let folder = |task: &String| match *task == result.headline {
         true => "model".to_string(),
@@ -141,7 +141,7 @@ impl<'a> Card<'a> {
     /// # Errors
     /// If the settings of a stage are inconsistent, which cannot happen in a finished cell.
     pub(crate) fn text(&self) -> Result<String> {
-        Ok(format!("---\n{}---\n\n{}", front::matter(self), text::body(self)?))
+        Ok(format!("---\n{}---\n\n{}", front::write_front_matter(self), text::write_body(self)?))
     }
 
     /// Returns the model's name: the cell's folder.

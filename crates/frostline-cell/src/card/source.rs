@@ -101,7 +101,7 @@ impl CardSource {
 
     /// Returns the licence's name on the hub, if the hub has one.
     pub fn hub_licence(&self) -> Option<&'static str> {
-        let slug = slug(self.licence.as_deref()?);
+        let slug = licence_slug(self.licence.as_deref()?);
         HUB_LICENCES.into_iter().find(|known| *known == slug)
     }
 
@@ -142,7 +142,7 @@ fn split(path: &str) -> (&str, &str) {
 }
 
 /// Returns the name of a licence as the hub spells names: lowercase letters, digits, `-` and `.`.
-pub(super) fn slug(name: &str) -> String {
+pub(super) fn licence_slug(name: &str) -> String {
     let lower = name.trim().to_lowercase();
     let mut slug = String::new();
     for c in lower.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }) {
@@ -177,7 +177,7 @@ mod tests {
             ("mit, cc-by-4.0", "mit-cc-by-4.0"),
         ];
         for (name, expected) in cases {
-            assert_eq!(slug(name), expected, "{name}");
+            assert_eq!(licence_slug(name), expected, "{name}");
         }
     }
 

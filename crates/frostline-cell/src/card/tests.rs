@@ -243,7 +243,7 @@ fn entities_have_their_f1_and_other_tasks_their_own_card() {
         score.entities = Some(Entities { gold: 10, predicted: 10, correct: 7 });
     }
     assert_eq!(
-        models(&record),
+        list_models(&record),
         [("model", "entities"), ("model-upos", "upos")].map(|(a, b)| (a.into(), b.into()))
     );
     let found = metadata(&text(&record, "entities"));

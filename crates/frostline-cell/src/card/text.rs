@@ -10,21 +10,21 @@ use super::{Card, front, usage};
 ///
 /// # Errors
 /// If the settings of a stage do not belong together.
-pub(super) fn body(card: &Card) -> Result<String> {
+pub(super) fn write_body(card: &Card) -> Result<String> {
     let mut out = format!("# {}\n\n", card.title());
     if card.is_synthetic() {
         out += "> **SYNTHETIC DATA.** The sentences were made up by a program. This model and its scores say nothing about \
                 any real language; do not use it for one.\n\n";
     }
-    out += &introduction(card);
+    out += &write_introduction(card);
     let sections = [
-        ("What was frozen", frozen(card)),
-        ("Training", training(card)?),
-        ("Scores", scores(card)),
-        ("Limitations", limitations(card)),
-        ("Use", usage::section(card)),
-        ("Licences", licences(card)),
-        ("Citing the data", citation(card)),
+        ("What was frozen", describe_frozen(card)),
+        ("Training", describe_training(card)?),
+        ("Scores", write_scores(card)),
+        ("Limitations", write_limitations(card)),
+        ("Use", usage::usage_section(card)),
+        ("Licences", write_licences(card)),
+        ("Citing the data", write_citation(card)),
     ];
     for (title, text) in sections {
         out += &format!("\n## {title}\n\n{text}");
@@ -32,7 +32,7 @@ pub(super) fn body(card: &Card) -> Result<String> {
     Ok(out)
 }
 
-fn introduction(card: &Card) -> String {
+fn write_introduction(card: &Card) -> String {
     let unit = if card.labels_words() { "each word" } else { "each sentence" };
     let start =
         if card.encoder.is_random { "a randomly drawn encoder of the shape of" } else { "the encoder" };
@@ -40,24 +40,24 @@ fn introduction(card: &Card) -> String {
     format!(
         "Predicts `{}` of {unit}. Trained on {} from {start} {}, of which {frozen}. One run of a study made by \
          Frostline {}; this card was written from the run's record.\n",
-        code(&card.settings.labels),
+        inline_code(&card.settings.labels),
         code_span(&card.data[0].name),
         code_span(&card.encoder.name),
         card.record.made_by.version
     )
 }
 
-fn frozen(card: &Card) -> String {
+fn describe_frozen(card: &Card) -> String {
     let mut out =
         String::from("| stage | frozen | trainable parameters | of | share |\n|---|---|---:|---:|---:|\n");
     for stage in &card.result.stages {
         let Accounts { total, trainable, .. } = stage.accounts;
         out += &format!(
             "| {} | {} | {} | {} | {:.2} % |\n",
-            cell(&stage.name),
+            table_cell(&stage.name),
             code_span(&stage.policy),
-            grouped(trainable),
-            grouped(total),
+            separate_thousands(trainable),
+            separate_thousands(total),
             100.0 * trainable as f64 / total.max(1) as f64
         );
     }
@@ -66,34 +66,34 @@ fn frozen(card: &Card) -> String {
     if check.frozen > 0 {
         out += &format!(
             "After the last stage {} frozen tensors were compared with those before it: all are bit-identical. ",
-            grouped(check.frozen)
+            separate_thousands(check.frozen)
         );
     }
     let unmoved = match check.unmoved.len() {
         0 => String::new(),
         some => format!(", {some} did not"),
     };
-    out += &format!("{} trainable tensors moved{unmoved}.\n", grouped(check.moved));
+    out += &format!("{} trainable tensors moved{unmoved}.\n", separate_thousands(check.moved));
     if let Some(audit) = card.audit {
         out += &format!("\n{audit}\n");
     }
     out
 }
 
-fn training(card: &Card) -> Result<String> {
+fn describe_training(card: &Card) -> Result<String> {
     let settings = &card.record.cell.settings;
     let made = &card.record.made_by;
     let train = &card.facts.train;
     let mut out = format!(
         "Learned from {} sentences with {} labelled {}. Seed {}.\n\n| setting |",
-        grouped(train.sentences),
-        grouped(train.words),
+        separate_thousands(train.sentences),
+        separate_thousands(train.words),
         if card.labels_words() { "words" } else { "sentences" },
         settings.seed
     );
     let stages = settings.in_stages()?;
-    let rows: Vec<Vec<(&str, String)>> = stages.iter().map(|(_, stage)| important(stage)).collect();
-    out += &stages.iter().map(|(name, _)| format!(" {} |", cell(name))).collect::<String>();
+    let rows: Vec<Vec<(&str, String)>> = stages.iter().map(|(_, stage)| important_settings(stage)).collect();
+    out += &stages.iter().map(|(name, _)| format!(" {} |", table_cell(name))).collect::<String>();
     out += &format!("\n|---|{}\n", "---|".repeat(stages.len()));
     for (at, (name, _)) in rows[0].iter().enumerate() {
         let values: String = rows.iter().map(|row| format!(" {} |", row[at].1)).collect();
@@ -101,7 +101,7 @@ fn training(card: &Card) -> Result<String> {
     }
     let revision = match made.revision.as_str() {
         "" => String::new(),
-        revision => format!(", revision `{}`", code(revision)),
+        revision => format!(", revision `{}`", inline_code(revision)),
     };
     out += &format!(
         "\nComputed by Frostline {} (code `{}`{revision}) with the backend `{}` on the instruction set `{}`: with these, \
@@ -113,7 +113,7 @@ fn training(card: &Card) -> Result<String> {
 }
 
 /// Returns the settings that readers look for first.
-fn important(stage: &Settings) -> Vec<(&'static str, String)> {
+fn important_settings(stage: &Settings) -> Vec<(&'static str, String)> {
     let Settings { train, optimizer, schedule, data, dropout, .. } = stage;
     let switch = |on: Switch| if on.is_on() { "on" } else { "off" }.to_string();
     let json = |value: &dyn Fn() -> serde_json::Result<String>| value().unwrap_or_default().replace('"', "");
@@ -136,7 +136,7 @@ fn important(stage: &Settings) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn scores(card: &Card) -> String {
+fn write_scores(card: &Card) -> String {
     let unit = if card.labels_words() { "words" } else { "sentences" };
     let mut out =
         format!("| split | {unit} | right | accuracy | 95 % interval | F1 |\n|---|---:|---:|---:|---|---|\n");
@@ -145,9 +145,9 @@ fn scores(card: &Card) -> String {
         let interval = wilson(score.correct, score.words, 0.95);
         out += &format!(
             "| {} | {} | {} | {:.2} % | {:.2} to {:.2} % | {} |\n",
-            cell(split),
-            grouped(score.words),
-            grouped(score.correct),
+            table_cell(split),
+            separate_thousands(score.words),
+            separate_thousands(score.correct),
             100.0 * score.accuracy(),
             100.0 * interval.low,
             100.0 * interval.high,
@@ -163,7 +163,7 @@ fn scores(card: &Card) -> String {
     out
 }
 
-fn limitations(card: &Card) -> String {
+fn write_limitations(card: &Card) -> String {
     let cell = &card.record.cell;
     let mut items = Vec::new();
     if card.is_synthetic() {
@@ -200,19 +200,19 @@ fn limitations(card: &Card) -> String {
     items.into_iter().map(|item: String| format!("- {item}\n")).collect()
 }
 
-fn licences(card: &Card) -> String {
+fn write_licences(card: &Card) -> String {
     let mut out = String::from(
         "As the files beside them state it. Under which licence this model may be passed on follows from all of these.\n\n",
     );
     for (what, source) in
         std::iter::once(("encoder", &card.encoder)).chain(card.data.iter().map(|data| ("data", data)))
     {
-        out += &format!("- {what} {}: {}\n", code_span(&source.name), code(source.licence_text()));
+        out += &format!("- {what} {}: {}\n", code_span(&source.name), inline_code(source.licence_text()));
     }
     out
 }
 
-fn citation(card: &Card) -> String {
+fn write_citation(card: &Card) -> String {
     let mut out = String::new();
     for source in &card.data {
         let name = code_span(&source.name);
@@ -231,11 +231,11 @@ fn citation(card: &Card) -> String {
 
 /// Text in backquotes, which cannot end them.
 fn code_span(text: &str) -> String {
-    format!("`{}`", code(text))
+    format!("`{}`", inline_code(text))
 }
 
 /// Returns text for use inside backquotes or a table: one line, without characters that would end it.
-fn code(text: &str) -> String {
+fn inline_code(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect::<String>()
@@ -244,12 +244,12 @@ fn code(text: &str) -> String {
 }
 
 /// Text of a table's cell.
-fn cell(text: &str) -> String {
-    code(text).replace('<', "&lt;")
+fn table_cell(text: &str) -> String {
+    inline_code(text).replace('<', "&lt;")
 }
 
 /// Returns a count with commas.
-fn grouped(count: u64) -> String {
+fn separate_thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -3,7 +3,7 @@
 use super::{Card, ModelForm};
 
 /// Returns the section's text.
-pub(super) fn section(card: &Card) -> String {
+pub(super) fn usage_section(card: &Card) -> String {
     match card.form {
         ModelForm::Transformers => with_transformers(card),
         ModelForm::Onnx => {
@@ -53,7 +53,7 @@ let tags = tagger.tag(&["The", "ice", "melts", "."])?;
 "#;
 
 /// Returns code that brings words into the form used in training.
-fn prepared(card: &Card) -> &'static str {
+fn preparation_code(card: &Card) -> &'static str {
     if card.record.cell.settings.data.lowercase { "[word.lower() for word in words]" } else { "words" }
 }
 
@@ -80,7 +80,7 @@ for position, word in enumerate(inputs.word_ids()):
 print([(word, labels.get(number)) for number, word in enumerate(words)])
 ```
 "#,
-        words = prepared(card),
+        words = preparation_code(card),
         length = card.record.cell.settings.data.max_length
     )
 }
@@ -103,7 +103,7 @@ with torch.no_grad():
     print(model.config.id2label[int(model(**inputs).logits[0].argmax(-1))])
 ```
 "#,
-        words = prepared(card),
+        words = preparation_code(card),
         length = card.record.cell.settings.data.max_length
     )
 }
@@ -141,7 +141,7 @@ logits = session.run(["logits"], inputs)[0][0]
 {read}
 ```
 "#,
-        words = prepared(card),
+        words = preparation_code(card),
         length = card.record.cell.settings.data.max_length
     )
 }

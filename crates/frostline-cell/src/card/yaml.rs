@@ -43,7 +43,7 @@ impl YamlEntry {
 }
 
 /// Returns the lines of a map.
-pub(super) fn lines(map: &[YamlEntry]) -> String {
+pub(super) fn map_lines(map: &[YamlEntry]) -> String {
     let mut out = String::new();
     write_map(map, "", "", &mut out);
     out
@@ -64,7 +64,7 @@ fn write_map(map: &[YamlEntry], first: &str, indent: &str, out: &mut String) {
 /// Writes the value after a key.
 fn write(value: &Yaml, indent: &str, out: &mut String) {
     match value {
-        Yaml::Text(text) => out.push_str(&format!(" {}\n", quoted(text))),
+        Yaml::Text(text) => out.push_str(&format!(" {}\n", quote_text(text))),
         Yaml::Number(number) => out.push_str(&format!(" {number}\n")),
         Yaml::Map(map) => {
             let deeper = format!("{indent}  ");
@@ -87,7 +87,7 @@ fn write(value: &Yaml, indent: &str, out: &mut String) {
 }
 
 /// Returns a text unchanged if YAML reads it as text, otherwise in double quotes.
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     let is_text = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(plain)
@@ -161,7 +161,7 @@ mod tests {
             "nan",
             "\u{FEFF}x",
         ];
-        let map = lines(&[
+        let map = map_lines(&[
             YamlEntry::texts("all", texts).with_comment("a\ncomment: \u{7}"),
             YamlEntry::text("last", "x: y"),
         ]);
@@ -178,7 +178,7 @@ mod tests {
         let inner =
             || Yaml::Map(vec![YamlEntry::text("a", "x"), YamlEntry::new("b", Yaml::Number("0.5".into()))]);
         let list = Yaml::List(vec![inner(), inner()]);
-        let text = lines(&[YamlEntry::new("list", list), YamlEntry::new("map", inner())]);
+        let text = map_lines(&[YamlEntry::new("list", list), YamlEntry::new("map", inner())]);
         assert_eq!(text, "list:\n- a: x\n  b: 0.5\n- a: x\n  b: 0.5\nmap:\n  a: x\n  b: 0.5\n");
     }
 }
