@@ -12,7 +12,7 @@ use crate::study::baselines::{BaselineScore, BaselineStats};
 use crate::study::groups::{GroupTimes, ParameterCounts, SplitStats};
 use crate::study::turns::{StepCost, saving};
 use crate::study::verdicts::PolicyVerdict;
-use crate::study::words::{self, SENTENCES, units};
+use crate::study::words::{self, SENTENCES, counted_units};
 use crate::study::{BASELINE, CellGroup, Study, saved};
 use crate::table::{PaperTable, Quantity, Table, TableColumns, TableValue};
 
@@ -110,7 +110,7 @@ const FACTS: &[Fact] = &[
     fact("Its 95 % interval", "", Share(2), own_interval, &[(Result, 2)]),
     fact("Accuracy on dev", "", Percent(2), plain_accuracy, &[(Whole, 1)]),
     fact("Study's accuracy", "", Percent(2), study_accuracy, &[(Whole, 1)]),
-    fact("vs none", "vs none", Points(2), difference, &[(Terminal, 1), (Result, 1), (Verdicts, 0)]),
+    fact("vs none", "vs none", Points(2), judged_difference, &[(Terminal, 1), (Result, 1), (Verdicts, 0)]),
     fact("95 % interval", "95 % interval", Change(2), |row| row.judged(|judged| judged.interval),
         &[(Terminal, 1), (Result, 2), (Verdicts, 1)]),
     fact("Difference", "", Change(2), |row| row.judged(|judged| judged.difference.value), &[(Paper, 1)]),
@@ -153,8 +153,8 @@ const FACTS: &[Fact] = &[
     fact("Predicted step memory", "", Number(0, "MiB"), |row| row.unstaged(predicted_memory).into(), &[(Turns, 1), (Costs, 1)]),
     fact("Memory saved, predicted", "", Number(0, "MiB"), predicted_memory_saved, &[(Turns, 1), (Costs, 1)]),
     fact("Rounds", "", Count, |row| row.in_turns(|cost| Some(cost.rounds)), &[(Turns, 0), (Costs, 1)]),
-    fact("Peak memory of the worker", "", Number(0, "MiB"), |row| peak(row).into(), &[(Speed, 1)]),
-    fact("Seeds", "seeds", Count, |row| row.of(|group| words::seeds(group).into()),
+    fact("Peak memory of the worker", "", Number(0, "MiB"), |row| peak_memory(row).into(), &[(Speed, 1)]),
+    fact("Seeds", "seeds", Count, |row| row.of(|group| words::show_seeds(group).into()),
         &[(Terminal, 4), (Result, 3), (Whole, 0), (Paper, 1)]),
     fact("Seeds", "", Count, |row| row.verdict().map(|row| row.compared.seeds.len()).into(), &[(Verdicts, 1)]),
 ];
@@ -286,7 +286,7 @@ fn plain_accuracy(row: &StudyRow<'_>) -> TableValue {
 
 /// The accuracy as the original study counts, which labels words.
 fn study_accuracy(row: &StudyRow<'_>) -> TableValue {
-    match units(row.study) == SENTENCES {
+    match counted_units(row.study) == SENTENCES {
         true => TableValue::Missing,
         false => row.on("dev", |dev| dev.study_accuracy, |dev| dev.study_accuracy),
     }
@@ -298,7 +298,7 @@ fn verdict_words(row: &StudyRow<'_>) -> TableValue {
 }
 
 /// The difference from `none`: the judged one, or the mean over seeds if no policy is judged.
-fn difference(row: &StudyRow<'_>) -> TableValue {
+fn judged_difference(row: &StudyRow<'_>) -> TableValue {
     let Some(group) = row.group() else { return TableValue::Missing };
     if row.is_none() {
         let is_other = |other: &CellGroup| other.policy != BASELINE && other.dev_gain.is_some();
@@ -338,7 +338,7 @@ fn predicted_memory_saved(row: &StudyRow<'_>) -> TableValue {
 }
 
 /// The peak of a worker's memory, unless its steps are on a GPU.
-fn peak(row: &StudyRow<'_>) -> Option<f64> {
+fn peak_memory(row: &StudyRow<'_>) -> Option<f64> {
     let group = row.group()?;
     let on_gpu = group.times_by.iter().any(|(hardware, _)| hardware.on_gpu());
     Some(group.times.as_ref()?.peak_rss_mib_max).filter(|&peak| peak > 0.0 && !on_gpu)
@@ -383,7 +383,7 @@ fn named_table(
     let columns = TableColumns::default()
         .column_if(has_lang, language, Text, |row: &StudyRow<'_>| row.lang().to_string())
         .column(frozen, Text, move |row| row.name(view))
-        .and(keys::axes(study, |row: &StudyRow<'_>| row.extras()));
+        .and(keys::axis_columns(study, |row: &StudyRow<'_>| row.extras()));
     let rank = |fact: &Fact| fact.shown.iter().find(|(other, _)| *other == view).map(|(_, rank)| *rank);
     let title =
         |fact: &Fact| title(study, view, &rows, if view == Terminal { fact.short } else { fact.title });
@@ -426,5 +426,5 @@ fn title(study: &Study, view: FactTable, rows: &[StudyRow<'_>], title: &str) -> 
         row.group().and_then(|group| study.step_cost(group)).is_some_and(|cost| cost.on_gpu)
     };
     let gpu = if !view.is_for_latex() && rows.iter().any(on_gpu) { " GPU" } else { "" };
-    title.replace("{metric}", metric).replace("{units}", units(study).many).replace("{gpu}", gpu)
+    title.replace("{metric}", metric).replace("{units}", counted_units(study).many).replace("{gpu}", gpu)
 }

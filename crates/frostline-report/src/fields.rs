@@ -34,7 +34,7 @@ impl JsonFields {
 
     /// Adds a list of objects.
     pub fn with_objects(self, name: &str, objects: &[Self]) -> Self {
-        let objects: Vec<String> = objects.iter().map(|one| indented(&one.object())).collect();
+        let objects: Vec<String> = objects.iter().map(|one| indent_lines(&one.object())).collect();
         let text = match objects.as_slice() {
             [] => "[]".into(),
             objects => format!("[\n  {}\n]", objects.join(",\n  ")),
@@ -44,14 +44,15 @@ impl JsonFields {
 
     /// Adds tables by their names, each with the names of its columns and a line for each row.
     pub fn with_tables(self, name: &str, tables: &[(&str, Table)]) -> Self {
-        let row =
-            |row: &Vec<TableValue>| format!("      {}", serde_json::Value::from_iter(row.iter().map(plain)));
+        let row = |row: &Vec<TableValue>| {
+            format!("      {}", serde_json::Value::from_iter(row.iter().map(plain_value)))
+        };
         let object = |(name, table): &(&str, Table)| {
-            let columns: Vec<String> = table.heads.iter().map(|head| quoted(&head.name)).collect();
+            let columns: Vec<String> = table.heads.iter().map(|head| quote_text(&head.name)).collect();
             let rows: Vec<String> = table.rows.iter().map(row).collect();
             format!(
                 "  {}: {{\n    \"columns\": [{}],\n    \"data\": [\n{}\n    ]\n  }}",
-                quoted(name),
+                quote_text(name),
                 columns.join(", "),
                 rows.join(",\n")
             )
@@ -73,22 +74,23 @@ impl JsonFields {
 
     /// Returns the object, pretty.
     pub fn object(&self) -> String {
-        let field = |(name, text): &(String, String)| format!("  {}: {}", quoted(name), indented(text));
+        let field =
+            |(name, text): &(String, String)| format!("  {}: {}", quote_text(name), indent_lines(text));
         format!("{{\n{}\n}}", self.fields.iter().map(field).collect::<Vec<_>>().join(",\n"))
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
 /// The lines below the first further to the right. No text of JSON contains a line break.
-fn indented(text: &str) -> String {
+fn indent_lines(text: &str) -> String {
     text.replace('\n', "\n  ")
 }
 
 /// A value for programs.
-fn plain(value: &TableValue) -> serde_json::Value {
+fn plain_value(value: &TableValue) -> serde_json::Value {
     match value {
         TableValue::Missing => serde_json::Value::Null,
         TableValue::Text(text) => text.as_str().into(),

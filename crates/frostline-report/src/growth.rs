@@ -127,7 +127,7 @@ impl Growth {
                 self.verdicts.push((title.clone(), judged.verdict));
                 match known {
                     Knowledge::Decided => {
-                        self.decided.push(format!("{title} ({})", answer(question, judged, margin)));
+                        self.decided.push(format!("{title} ({})", describe_answer(question, judged, margin)));
                     }
                     Knowledge::Irrelevant => self.not_needed.push(title),
                     Knowledge::SetAside => self.set_aside.push(title),
@@ -143,7 +143,7 @@ impl Growth {
             && let Some(at) = judged.iter().position(is_good)
         {
             // The report recommends nothing then; it looks at seeds by itself.
-            let finding = sanity::forbidding(&study.sanity, &study.langs(), extras);
+            let finding = sanity::first_forbidding(&study.sanity, &study.langs(), extras);
             match finding.is_some_and(|finding| finding.kind != FindingKind::FewSeeds) {
                 true => self.withheld = true,
                 false => {
@@ -155,7 +155,7 @@ impl Growth {
 }
 
 /// The answer that a decided comparison gives to its question.
-fn answer(question: Question, judged: &Judged, margin: f64) -> &'static str {
+fn describe_answer(question: Question, judged: &Judged, margin: f64) -> &'static str {
     match question {
         Question::Verdicts => judged.verdict.name(),
         Question::Recommendation if judged.loses_more_than(margin) => "beyond the margin",

@@ -6,22 +6,22 @@ use crate::study::{CellGroup, CellView, Placed, Study};
 use crate::table::{Quantity, TableColumns, TableValue};
 
 /// The policy and the values of the further axes, from a row's own.
-pub(crate) fn frozen<'a, R: 'a>(
+pub(crate) fn policy_columns<'a, R: 'a>(
     study: &Study,
     policy: impl Fn(&R) -> String + 'a,
     extras: impl Fn(&R) -> &[String] + Clone + 'a,
 ) -> TableColumns<'a, R> {
     let columns = TableColumns::default().column("Frozen", Quantity::Text, policy);
-    columns.and(axes(study, extras))
+    columns.and(axis_columns(study, extras))
 }
 
 /// The same of rows that are about one policy.
 pub(crate) fn of_rows<'a, R: Placed + 'a>(study: &Study) -> TableColumns<'a, R> {
-    frozen(study, |row: &R| row.place().policy.to_string(), |row: &R| row.place().extras)
+    policy_columns(study, |row: &R| row.place().policy.to_string(), |row: &R| row.place().extras)
 }
 
 /// The values of the further axes, a column each.
-pub(crate) fn axes<'a, R: 'a>(
+pub(crate) fn axis_columns<'a, R: 'a>(
     study: &Study,
     extras: impl Fn(&R) -> &[String] + Clone + 'a,
 ) -> TableColumns<'a, R> {
@@ -36,7 +36,7 @@ pub(crate) fn axes<'a, R: 'a>(
 
 /// The same of a group.
 pub(crate) fn of_group<'a>(study: &Study) -> TableColumns<'a, &'a CellGroup> {
-    frozen(study, |group: &&CellGroup| group.names(), |group: &&CellGroup| &group.extras)
+    policy_columns(study, |group: &&CellGroup| group.names(), |group: &&CellGroup| &group.extras)
 }
 
 /// A policy and the values of further axes as one name, for LaTeX: `first-4/2e-5`.

@@ -34,12 +34,12 @@ pub(crate) fn count(value: impl Into<i128>) -> String {
 
 /// `96.36 ± 0.05`, or `96.36` if one seed gives no spread.
 pub(crate) fn plus_minus(stat: MeanStd, decimals: usize) -> String {
-    spread(fixed(stat.mean, decimals), stat, decimals)
+    mean_with_spread(fixed(stat.mean, decimals), stat, decimals)
 }
 
 /// `+0.36 ± 0.05`.
 pub(crate) fn signed_plus_minus(stat: MeanStd, decimals: usize) -> String {
-    spread(signed(stat.mean, decimals), stat, decimals)
+    mean_with_spread(signed(stat.mean, decimals), stat, decimals)
 }
 
 /// Decimals that leave about three digits to see.
@@ -72,7 +72,7 @@ pub(crate) fn listed(items: &[String]) -> String {
     }
 }
 
-fn spread(mean: String, stat: MeanStd, decimals: usize) -> String {
+fn mean_with_spread(mean: String, stat: MeanStd, decimals: usize) -> String {
     match stat.std {
         Some(std) => format!("{mean} ± {}", fixed(std, decimals)),
         None => mean,

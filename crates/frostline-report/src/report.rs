@@ -125,7 +125,7 @@ impl Report {
         };
         let study = study.with(&stored);
         let topics = topics::all_topics(&study, &mut stored);
-        Self { topics, fault: fault(sweep, records), study }
+        Self { topics, fault: find_fault(sweep, records), study }
     }
 
     /// All files of the report: pages, the numbers for programs and for LaTeX, and the figures.
@@ -190,7 +190,7 @@ fn figure_files(figures: &[Drawn]) -> Result<Vec<ReportFile>, ReportError> {
     for (figure, drawing) in figures {
         let drawn = drawing.file();
         #[cfg(feature = "pdf")]
-        files.push(pdf(figure.path, &drawn)?);
+        files.push(pdf_file(figure.path, &drawn)?);
         files.push(ReportFile::new(figure.path, drawn));
     }
     Ok(files)
@@ -198,14 +198,14 @@ fn figure_files(figures: &[Drawn]) -> Result<Vec<ReportFile>, ReportError> {
 
 /// A figure as PDF.
 #[cfg(feature = "pdf")]
-fn pdf(path: &str, svg: &str) -> Result<ReportFile, ReportError> {
+fn pdf_file(path: &str, svg: &str) -> Result<ReportFile, ReportError> {
     let failed = |reason| ReportError::Pdf { path: path.into(), reason };
-    let bytes = crate::render::pdf::figure(svg).map_err(failed)?;
+    let bytes = crate::render::pdf::figure_as_pdf(svg).map_err(failed)?;
     Ok(ReportFile { path: format!("{}.pdf", path.trim_end_matches(".svg")), bytes })
 }
 
 /// Why a sweep's records cannot be reported.
-pub(crate) fn fault(sweep: &Sweep, records: &[Record]) -> Option<ReportError> {
+pub(crate) fn find_fault(sweep: &Sweep, records: &[Record]) -> Option<ReportError> {
     if sweep.is_searching() {
         return Some(ReportError::Searching { name: sweep.plan.name.to_string() });
     }

@@ -25,7 +25,7 @@ pub(crate) fn collect_fields(study: &Study, topics: &Topics) -> JsonFields {
     let whole = JsonFields::default()
         .with("schema", &SCHEMA)
         .with("name", &plan.name)
-        .with("about", &described::about(study))
+        .with("about", &described::describe_study(study))
         .with("synthetic", &plan.synthetic)
         .with("notice", &plan.synthetic.then_some(SYNTHETIC))
         .with(

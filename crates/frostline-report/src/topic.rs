@@ -108,7 +108,7 @@ pub(crate) fn collect_prose(topics: &Topics, study: &Study, place: ReportPlace<'
 }
 
 /// Returns the items that topics have for a place.
-pub(crate) fn items(topics: &Topics, study: &Study, place: ReportPlace<'_>) -> Vec<String> {
+pub(crate) fn items_for_place(topics: &Topics, study: &Study, place: ReportPlace<'_>) -> Vec<String> {
     let mut page = Page::default();
     collect_prose(topics, study, place, &mut page);
     page.blocks.into_iter().flat_map(PageBlock::into_items).collect()

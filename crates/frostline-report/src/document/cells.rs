@@ -12,7 +12,7 @@ use crate::table::{Quantity, Table, TableColumns};
 use frostline_record::{Load, MadeBy, Timing};
 
 /// The chapter: a table of what is asked most.
-pub(super) fn chapter(study: &Study) -> Chapter {
+pub(super) fn make_chapter(study: &Study) -> Chapter {
     let mut page = Page::default();
     page.paragraph(
         "A cell is one full setting of the experiment. Settings that it shares with all others are listed under \
@@ -26,7 +26,7 @@ pub(super) fn chapter(study: &Study) -> Chapter {
 /// Cells without a result, for `report.md`, which does not list all cells.
 pub(super) fn without_result(study: &Study) -> Chapter {
     let mut page = Page::default();
-    let rows = words::undone(study);
+    let rows = words::undone_cells(study);
     if !rows.is_empty() {
         page.paragraph("These cells gave no numbers. Means above are over the seeds that are left.");
         let columns = TableColumns::default()
@@ -52,7 +52,7 @@ fn table(study: &Study) -> Table {
         .column("State", Quantity::Text, |view: &&CellView| view.state.name())
         .column("Language", Quantity::Text, |view| view.cell.settings.lang.to_string())
         .column("Frozen", Quantity::Text, |view| view.cell.settings.policy.to_string())
-        .and(keys::axes(study, |view: &&CellView| &view.extras))
+        .and(keys::axis_columns(study, |view: &&CellView| &view.extras))
         .column("Seed", Quantity::Text, |view| view.cell.settings.seed.to_string())
         .optional(dev_accuracy!(""), Quantity::Percent(2), score("dev"))
         .optional("Test accuracy", Quantity::Percent(2), score("test"))

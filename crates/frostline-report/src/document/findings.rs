@@ -3,14 +3,14 @@
 use crate::number::{fixed, listed, signed};
 use crate::study::advice::SPLIT;
 use crate::study::{BASELINE, CellGroup, Study, described, saved};
-use crate::topic::{ReportPlace, Topics, items};
+use crate::topic::{ReportPlace, Topics, items_for_place};
 
 /// Returns three sentences, and further findings of topics. With verdicts: the question, what freezing costs, and what to do.
 pub(super) fn of_study(study: &Study, topics: &Topics) -> (Vec<String>, Vec<String>) {
     let judged = study.verdicts.rows.iter().any(|row| row.split == SPLIT && row.judged().is_some());
-    let first = if judged { Some(described::question(study)) } else { range_of_scores(study) };
+    let first = if judged { Some(described::state_question(study)) } else { range_of_scores(study) };
     let mut sentences: Vec<String> = first.into_iter().collect();
-    sentences.extend(items(topics, study, ReportPlace::Opening));
+    sentences.extend(items_for_place(topics, study, ReportPlace::Opening));
     // A recommendation has its own time; if there is none, the cheapest policy is no answer.
     if sentences.len() < 3 && !judged {
         sentences.extend(cheapest_policy(study));
@@ -21,7 +21,8 @@ pub(super) fn of_study(study: &Study, topics: &Topics) -> (Vec<String>, Vec<Stri
 
 /// Which policy is predicted to save the most time, and what was measured of it.
 fn cheapest_policy(study: &Study) -> Option<String> {
-    let savings = study.groups.iter().filter_map(|group| Some((group, saved::predicted(study, group)?)));
+    let savings =
+        study.groups.iter().filter_map(|group| Some((group, saved::predicted_share(study, group)?)));
     let (group, share) = savings.min_by(|a, b| b.1.total_cmp(&a.1))?;
     let at = if study.langs().len() > 1 { format!(", in {}", group.lang) } else { String::new() };
     let langs = std::slice::from_ref(&group.lang);

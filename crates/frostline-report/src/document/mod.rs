@@ -120,7 +120,7 @@ pub(crate) fn of_study<'a>(
     files: &[(&'static str, String)],
 ) -> ReportDocument<'a> {
     let browser = pages.iter().find_map(|file| file.browser);
-    let mut chapters = vec![result::chapter(study, topics, figures)];
+    let mut chapters = vec![result::make_chapter(study, topics, figures)];
     chapters.extend(THEMES.map(|(theme, id, title)| of_theme(study, figures, theme, id, title)));
     let (errors, others): (Vec<_>, Vec<_>) = pages.iter().partition(|file| file.path == ERRORS);
     chapters.extend(errors.into_iter().map(of_file));
@@ -128,9 +128,9 @@ pub(crate) fn of_study<'a>(
     chapters.push(of_languages(study, topics));
     chapters.extend(others.into_iter().map(of_file));
     chapters.push(cells::without_result(study));
-    chapters.push(Chapter::new("caveats", "What to keep in mind", caveats(study, topics)));
-    chapters.push(cells::chapter(study));
-    chapters.push(reproduce::chapter(study, topics, files));
+    chapters.push(Chapter::new("caveats", "What to keep in mind", list_caveats(study, topics)));
+    chapters.push(cells::make_chapter(study));
+    chapters.push(reproduce::make_chapter(study, topics, files));
     chapters.retain(|chapter| !chapter.is_empty());
     let (findings, more) = findings::of_study(study, topics);
     let warnings = study.sanity_lines();
@@ -138,9 +138,9 @@ pub(crate) fn of_study<'a>(
         kind: "Freezing study",
         name: study.sweep.plan.name.to_string(),
         is_synthetic: study.synthetic(),
-        about: described::about(study),
-        asked: described::asked(study),
-        progress: words::progress(study),
+        about: described::describe_study(study),
+        asked: described::describe_question(study),
+        progress: words::describe_progress(study),
         data: data::table(study),
         warnings: warnings
             .map(|(summary, lines)| (summary, lines.iter().map(FindingLine::for_page).collect())),
@@ -237,7 +237,7 @@ fn by_language<'a>(study: &'a Study, table: impl Fn(&'a str) -> Table) -> Vec<(&
 }
 
 /// What to keep in mind, from what the records show.
-fn caveats(study: &Study, topics: &Topics) -> Page {
+fn list_caveats(study: &Study, topics: &Topics) -> Page {
     let mut page = Page::default();
     if study.synthetic() {
         page.item(SYNTHETIC);

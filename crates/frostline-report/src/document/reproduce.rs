@@ -10,7 +10,7 @@ use crate::study::{Study, distinct};
 use crate::topic::{ReportPlace, Topics, collect_prose};
 
 /// The chapter.
-pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Chapter {
+pub(super) fn make_chapter(study: &Study, topics: &Topics, files: &[(&'static str, String)]) -> Chapter {
     let mut page = Page::default();
     let reproducible = study.makers().iter().all(|(maker, _)| maker.bits == Bits::Reproducible);
     let place =
@@ -21,7 +21,7 @@ pub(super) fn chapter(study: &Study, topics: &Topics, files: &[(&'static str, St
     ));
     page.code("shell", commands_to_repeat(study));
     page.section(2, "The plan, with what was set on the command line");
-    page.code("toml", plan(&study.sweep.plan));
+    page.code("toml", plan_text(&study.sweep.plan));
     collect_prose(topics, study, ReportPlace::Appendix, &mut page);
     list_files(files, &mut page);
     Chapter::new("reproduce", "How to reproduce it", page).folded(&[2], false)
@@ -99,7 +99,7 @@ impl RecordProgram {
 
 /// The plan as a file, with no more of the machine than the names of data sets: of those that bear one name, as much of their
 /// folders as tells them apart.
-fn plan(plan: &Plan) -> String {
+fn plan_text(plan: &Plan) -> String {
     let is_folder = |place: &&str| !place.starts_with(EMBEDDED);
     let folders: BTreeSet<&str> = plan.treebanks.values().map(String::as_str).filter(is_folder).collect();
     let short = shortened(&folders);

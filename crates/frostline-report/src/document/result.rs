@@ -12,7 +12,7 @@ use crate::page::Page;
 use crate::render::svg::Drawn;
 use crate::study::advice::SPLIT;
 use crate::study::place::PolicyPlace;
-use crate::study::words::{self, units};
+use crate::study::words::{self, counted_units};
 use crate::study::{BASELINE, Study, distinct, twins};
 use crate::table::{Quantity, Table};
 use crate::topic::{ReportPlace, Topics, collect_prose};
@@ -21,7 +21,7 @@ use crate::topic::{ReportPlace, Topics, collect_prose};
 const MANY: usize = 3;
 
 /// The chapter: the table, the first figure, how to read them, and what topics report on all languages.
-pub(super) fn chapter(study: &Study, topics: &Topics, figures: &[Drawn]) -> Chapter {
+pub(super) fn make_chapter(study: &Study, topics: &Topics, figures: &[Drawn]) -> Chapter {
     let mut page = Page::default();
     if let Some(table) = verdicts_by_language(study) {
         page.paragraph(format!(
@@ -69,31 +69,32 @@ fn verdicts_by_language(study: &Study) -> Option<Table> {
         let judged = study.verdicts.find(PolicyPlace { lang, policy, extras }, SPLIT)?.judged()?;
         Some(format!("{} {}", signed(100.0 * judged.difference.value, 2), judged.verdict.name()))
     };
-    let columns = keys::frozen(study, |row: &PolicyKey<'_>| row.0.to_string(), |row: &PolicyKey<'_>| row.1)
-        .each(langs, String::clone, Quantity::Text, move |row, lang| shown(row, lang));
+    let columns =
+        keys::policy_columns(study, |row: &PolicyKey<'_>| row.0.to_string(), |row: &PolicyKey<'_>| row.1)
+            .each(langs, String::clone, Quantity::Text, move |row, lang| shown(row, lang));
     Some(columns.table(rows))
 }
 
 /// Sentences about the table of all languages.
 fn add_remarks(study: &Study, topics: &Topics, page: &mut Page) {
     for lang in study.langs() {
-        if let Some((dev_units, half)) = words::sampling(study, lang) {
+        if let Some((dev_units, half)) = words::sampling_error(study, lang) {
             page.item(format!(
                 "**{lang}**: dev has {} {}. 95 % margin of each policy's accuracy (Wilson): at most ± {} points.{}",
                 count(dev_units),
-                units(study).many,
+                counted_units(study).many,
                 fixed(half * 100.0, 2),
                 match study.policies().len() {
                     1 => String::new(),
                     _ => format!(
                         " Differences between policies are known better, since all are scored on the same {}.",
-                        units(study).many
+                        counted_units(study).many
                     ),
                 }
             ));
         }
     }
-    twins::sentences(&study.sweep).into_iter().for_each(|sentence| page.item(sentence));
+    twins::twin_sentences(&study.sweep).into_iter().for_each(|sentence| page.item(sentence));
     collect_prose(topics, study, ReportPlace::Remarks, page);
 }
 

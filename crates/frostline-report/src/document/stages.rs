@@ -5,7 +5,7 @@ use crate::study::baselines::BaselineStats;
 use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats};
 use crate::study::{CellGroup, Study, distinct};
 use crate::table::{Quantity, Table, TableColumns, TableValue};
-use crate::topics::stages::{capital, with_change};
+use crate::topics::stages::{capital_split, with_change};
 
 /// The paragraph below the table.
 pub(super) const ABOUT: &str = "**Change** is the score after a stage minus the same cell's score after the stage before, with a 95 % \
@@ -69,7 +69,7 @@ pub(crate) fn table(study: &Study, lang: &str) -> Table {
         .ranked(2, "Frozen in it", Quantity::Text, |row| row.stage().map(|stage| stage.policy.clone()))
         .column_if(several_tasks, "Task", Quantity::Text, |row| row.task().map(|task| task.task.clone()));
     let columns = ["dev", "test"].into_iter().zip([0, 4]).fold(columns, |columns, (split, rank)| {
-        let title = format!("{} {name}", capital(split));
+        let title = format!("{} {name}", capital_split(split));
         let columns = columns.ranked(rank, title, Quantity::Percent(2), move |row| row.score(split));
         with_change(columns, split, "change", rank + 1, move |row: &StagesRow<'_>| row.change(split))
     });
@@ -102,7 +102,7 @@ fn key_columns<'a>(study: &Study, lang: &str) -> TableColumns<'a, StagesRow<'a>>
         });
     }
     let policy = |row: &StagesRow<'a>| row.group().map_or_else(String::new, |group| group.policy.clone());
-    keys::frozen(study, policy, extras_of_row)
+    keys::policy_columns(study, policy, extras_of_row)
         .column("Stage", Quantity::Text, |row| row.stage().map(|stage| stage.name.clone()))
 }
 

@@ -5,14 +5,14 @@ use crate::facts::{self, FactTable};
 use crate::number::{count, fixed};
 use crate::page::{Page, PageBlock};
 use crate::render::terminal;
-use crate::study::words::{self, SYNTHETIC_SHORT, units};
+use crate::study::words::{self, SYNTHETIC_SHORT, counted_units};
 use crate::study::{CellGroup, Study};
 use crate::table::{Table, align};
-use crate::topic::{ReportPlace, Topics, collect_prose, items};
+use crate::topic::{ReportPlace, Topics, collect_prose, items_for_place};
 
 /// The text for a terminal of this many columns. Columns that do not fit are omitted, the least important first.
 pub(crate) fn of_study(study: &Study, topics: &Topics, width: usize) -> String {
-    let mut text = format!("{} · {}\n", study.sweep.plan.name, words::progress(study));
+    let mut text = format!("{} · {}\n", study.sweep.plan.name, words::describe_progress(study));
     if study.synthetic() {
         text += &format!("{SYNTHETIC_SHORT}\n");
     }
@@ -29,21 +29,23 @@ pub(crate) fn of_study(study: &Study, topics: &Topics, width: usize) -> String {
         let tables: Vec<String> =
             tables.iter().map(|table| terminal::write_aligned(table, &all, width)).collect();
         text += &tables.join("\n");
-        if let Some((dev_units, half)) = words::sampling(study, lang) {
+        if let Some((dev_units, half)) = words::sampling_error(study, lang) {
             let (dev, half) = (count(dev_units), fixed(half * 100.0, 2));
-            text +=
-                &format!("95 % margin of each accuracy: ±{half} points ({dev} dev {})\n", units(study).many);
+            text += &format!(
+                "95 % margin of each accuracy: ±{half} points ({dev} dev {})\n",
+                counted_units(study).many
+            );
         }
     }
-    text + &results(study, topics) + &without_result(study)
+    text + &write_results(study, topics) + &without_result(study)
 }
 
 fn without_marks(line: &str) -> String {
     line.replace(['*', '`'], "")
 }
 
-fn results(study: &Study, topics: &Topics) -> String {
-    let opening = items(topics, study, ReportPlace::Opening);
+fn write_results(study: &Study, topics: &Topics) -> String {
+    let opening = items_for_place(topics, study, ReportPlace::Opening);
     let mut text = if opening.is_empty() { String::new() } else { "\nResult\n".into() };
     opening.iter().for_each(|sentence| text += &format!("  {}\n", without_marks(sentence)));
     let mut closing = Page::default();
@@ -60,7 +62,7 @@ fn results(study: &Study, topics: &Topics) -> String {
 }
 
 fn without_result(study: &Study) -> String {
-    let rows = words::undone(study);
+    let rows = words::undone_cells(study);
     let mut text = if rows.is_empty() { String::new() } else { "\nNot done\n".into() };
     for (title, status, why) in rows {
         text += &format!("  {status}: {title}: {}\n", why.lines().next().unwrap_or(""));

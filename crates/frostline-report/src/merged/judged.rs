@@ -9,7 +9,7 @@ use crate::page::Page;
 use crate::study::cells::CellView;
 use crate::study::comparison::{Judging, PairsBySeed, SplitComparison};
 use crate::study::outcomes::{After, Sides, Twins};
-use crate::study::verdicts::points;
+use crate::study::verdicts::show_points;
 use crate::study::{SPLITS, distinct};
 use crate::table::{PaperTable, Quantity, Table, TableColumns};
 
@@ -35,8 +35,10 @@ pub(super) fn judge_sweep(
             let here = || other.study.cells.iter().filter(move |view| *view.cell.settings.lang == *lang);
             let pairs = |row: &RowKey| -> PairsBySeed<'_> {
                 let ours = here().filter(|view| row_key(other, view, axes) == *row);
-                ours.filter_map(|view| Some((view.cell.settings.seed, twins(view, row, first, axes, split)?)))
-                    .collect()
+                ours.filter_map(|view| {
+                    Some((view.cell.settings.seed, pair_cells(view, row, first, axes, split)?))
+                })
+                .collect()
             };
             let keys = distinct(here().map(|view| row_key(other, view, axes))).into_iter();
             keys.map(|key| (pairs(&key), key))
@@ -52,7 +54,7 @@ pub(super) fn judge_sweep(
 }
 
 /// A cell and the first sweep's cell of the same row and seed, if both were scored on a split.
-fn twins<'a>(
+fn pair_cells<'a>(
     view: &'a CellView,
     place: &RowKey,
     first: &'a NamedSweep,
@@ -126,7 +128,7 @@ pub(super) fn describe_verdicts(
             "Each cell is paired with the cell of **{}** that has the same seed, sentence by sentence. The interval is for other seeds \
              and other sentences; with a probability of 95 %, all intervals of a language contain their differences. Equivalent means within ± {}.",
             first.name,
-            points(first.study.margin())
+            show_points(first.study.margin())
         ));
     }
 }
@@ -143,7 +145,7 @@ pub(super) fn paper_tables(
             "{} against {} on {split}. Differences are in points, with their 95 % interval; equivalent means within ± {}.",
             other.name,
             first.name,
-            points(first.study.margin())
+            show_points(first.study.margin())
         );
         let name = format!("{}-{split}", other.name);
         let names = rows.iter().map(|row| [row.key.lang.clone(), row.key.name()]).collect();

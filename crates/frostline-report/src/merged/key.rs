@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::NamedSweep;
 use crate::keys;
 use crate::study::CellView;
-use crate::study::cells::{distinct, setting};
+use crate::study::cells::{distinct, show_setting};
 use crate::table::{Quantity, TableColumns};
 
 /// What a row is about: language, policy, and the values of the axes that any of the sweeps has.
@@ -71,6 +71,6 @@ pub(super) fn row_key(one: &NamedSweep, view: &CellView, axes: &[&str]) -> RowKe
     RowKey {
         lang: settings.lang.to_string(),
         policy: one.names.get(policy).map_or(policy, String::as_str).into(),
-        values: axes.iter().map(|axis| setting(settings, axis)).collect(),
+        values: axes.iter().map(|axis| show_setting(settings, axis)).collect(),
     }
 }

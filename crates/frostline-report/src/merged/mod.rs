@@ -18,7 +18,7 @@ use crate::page::Page;
 use crate::paper;
 use crate::render::svg::{Drawn, Frame};
 use crate::render::{svg, terminal};
-use crate::report::{self, ReportError, ReportFile, fault};
+use crate::report::{self, ReportError, ReportFile, find_fault};
 use crate::results;
 use crate::study::words::{self, SYNTHETIC_SHORT};
 use crate::study::{StoredPredictions, Study, distinct};
@@ -66,7 +66,7 @@ impl Merged {
     ) -> Self {
         let (mut all, mut failed): (Vec<NamedSweep>, _) = (Vec::new(), None);
         for (at, (name, sweep, records)) in sweeps.into_iter().enumerate() {
-            failed = failed.or_else(|| fault(&sweep, &records));
+            failed = failed.or_else(|| find_fault(&sweep, &records));
             let numbered = (2..).map(|number| format!("{name} {number}"));
             let mut names = [name.to_string()].into_iter().chain(numbered);
             let name = names.find(|name| all.iter().all(|other| other.name != *name)).unwrap_or_default();
@@ -212,9 +212,9 @@ impl Merged {
     fn data(&self) -> Table {
         TableColumns::default()
             .column("Sweep", Quantity::Text, |one: &&NamedSweep| one.name.clone())
-            .column("Cells", Quantity::Text, |one| words::progress(&one.study))
-            .column("Encoder", Quantity::Text, |one| encoders(&one.study))
-            .column("Computed by", Quantity::Text, |one| makers(&one.study))
+            .column("Cells", Quantity::Text, |one| words::describe_progress(&one.study))
+            .column("Encoder", Quantity::Text, |one| name_encoders(&one.study))
+            .column("Computed by", Quantity::Text, |one| name_makers(&one.study))
             .table(&self.sweeps)
     }
 
@@ -245,12 +245,12 @@ const FILES: [&str; 4] = [
 ];
 
 /// The encoders of a sweep's cells.
-fn encoders(study: &Study) -> String {
+fn name_encoders(study: &Study) -> String {
     listed(&distinct(study.cells.iter().map(|view| view.cell.settings.encoder.name.to_string())))
 }
 
 /// The backends, devices and code that computed a sweep.
-fn makers(study: &Study) -> String {
+fn name_makers(study: &Study) -> String {
     let makers = study.makers();
     let of = |get: fn(&frostline_record::MadeBy) -> String| -> String {
         let all: BTreeSet<String> = makers.iter().map(|(maker, _)| get(maker)).collect();

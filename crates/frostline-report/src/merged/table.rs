@@ -29,7 +29,7 @@ fn mean(values: BTreeMap<u64, f64>) -> Option<MeanStd> {
     MeanStd::of(&values.into_values().collect::<Vec<_>>())
 }
 
-fn accuracy(split: &'static str) -> impl Fn(&CellView) -> Option<f64> {
+fn accuracy_on(split: &'static str) -> impl Fn(&CellView) -> Option<f64> {
     move |view| Some(view.done()?.score(split)?.accuracy())
 }
 
@@ -49,14 +49,14 @@ pub(super) fn row_keys(sweeps: &[NamedSweep], axes: &[&str]) -> Vec<RowKey> {
 
 /// A sweep's mean accuracy on dev of a row.
 pub(super) fn dev_accuracy(one: &NamedSweep, axes: &[&str], row: &RowKey) -> Option<MeanStd> {
-    mean(of_seeds(one, axes, row, accuracy("dev")))
+    mean(of_seeds(one, axes, row, accuracy_on("dev")))
 }
 
 /// The table of sweeps; `beside` has the comparison of each with the first.
 pub(super) fn build_table(sweeps: &[NamedSweep], axes: &[&str], beside: &[Beside]) -> Table {
     let mut columns = RowKey::columns(axes, |row: &RowKey| row);
     for (at, one) in sweeps.iter().enumerate() {
-        let spread = move |row: &RowKey, split| mean(of_seeds(one, axes, row, accuracy(split)));
+        let spread = move |row: &RowKey, split| mean(of_seeds(one, axes, row, accuracy_on(split)));
         columns = columns
             .column(format!("{}: dev", one.name), Quantity::Percent(2), move |row| spread(row, "dev"))
             .ranked(2, format!("{}: test", one.name), Quantity::Percent(2), move |row| spread(row, "test"));
@@ -66,8 +66,8 @@ pub(super) fn build_table(sweeps: &[NamedSweep], axes: &[&str], beside: &[Beside
                 format!("{} − {}", one.name, first.name),
                 Quantity::Change(2),
                 move |row: &RowKey| {
-                    let ours = of_seeds(one, axes, row, accuracy("dev"));
-                    let theirs = of_seeds(first, axes, row, accuracy("dev"));
+                    let ours = of_seeds(one, axes, row, accuracy_on("dev"));
+                    let theirs = of_seeds(first, axes, row, accuracy_on("dev"));
                     let pairs =
                         ours.into_iter().filter_map(|(seed, ours)| Some((seed, ours - theirs.get(&seed)?)));
                     mean(pairs.collect()).filter(|_| beside.unlike.allows(&row.lang))
@@ -84,7 +84,7 @@ pub(super) fn build_table(sweeps: &[NamedSweep], axes: &[&str], beside: &[Beside
                 mean(of_seeds(one, axes, row, train_s)).filter(|_| alike)
             })
             .ranked(4, format!("{}: seeds", one.name), Quantity::Count, move |row| {
-                of_seeds(one, axes, row, accuracy("dev")).len()
+                of_seeds(one, axes, row, accuracy_on("dev")).len()
             });
     }
     columns.table(row_keys(sweeps, axes))

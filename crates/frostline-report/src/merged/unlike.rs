@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::NamedSweep;
 use crate::number::listed;
 use crate::page::code;
-use crate::study::cells::{CellView, shown};
+use crate::study::cells::{CellView, show_value};
 
 /// How a sweep differs from the first one.
 pub(super) struct Unlike {
@@ -40,18 +40,24 @@ impl Unlike {
             machines: None,
             remarks: Vec::new(),
         };
-        if differs(first, other, |view| hashes(view, is_of_encoder)) {
-            let [ours, theirs] = encoders(first, other);
+        if differs_anywhere(first, other, |view| input_hashes(view, is_of_encoder)) {
+            let [ours, theirs] = compare_encoders(first, other);
             found.causes.push(format!("the encoder ({ours} and {theirs})"));
         }
-        if differs(first, other, |view| hashes(view, |role| !is_of_encoder(role) && !is_scored(role))) {
+        if differs_anywhere(first, other, |view| {
+            input_hashes(view, |role| !is_of_encoder(role) && !is_scored(role))
+        }) {
             found.causes.push("the training data".into());
         }
-        found.causes.extend(settings(first, other));
+        found.causes.extend(compare_settings(first, other));
         let codes =
             [&first, &other].map(|one| made_by(one, |view| view.cell.code.chars().take(12).collect()));
         if codes[0] != codes[1] {
-            found.causes.push(format!("the code (`{}` and `{}`)", joined(&codes[0]), joined(&codes[1])));
+            found.causes.push(format!(
+                "the code (`{}` and `{}`)",
+                join_values(&codes[0]),
+                join_values(&codes[1])
+            ));
         }
         let ran =
             [first, other].iter().all(|one| one.study.cells.iter().any(|view| view.made_by().is_some()));
@@ -61,10 +67,14 @@ impl Unlike {
         };
         let backends = [&first, &other].map(|one| made_by(one, computed));
         if backends[0] != backends[1] {
-            found.causes.push(format!("the backend ({} and {})", joined(&backends[0]), joined(&backends[1])));
+            found.causes.push(format!(
+                "the backend ({} and {})",
+                join_values(&backends[0]),
+                join_values(&backends[1])
+            ));
         }
-        found.machines = machines(first, other);
-        found.remarks.extend(seeds(first, other));
+        found.machines = compare_machines(first, other);
+        found.remarks.extend(compare_seeds(first, other));
         found
     }
 
@@ -104,13 +114,13 @@ impl Unlike {
 }
 
 /// The SHA-256 of a cell's inputs of some roles.
-fn hashes(view: &CellView, is: impl Fn(&str) -> bool) -> BTreeMap<&str, &str> {
+fn input_hashes(view: &CellView, is: impl Fn(&str) -> bool) -> BTreeMap<&str, &str> {
     let inputs = view.cell.inputs.iter().filter(|(role, _)| is(role));
     inputs.map(|(role, input)| (role.as_str(), input.sha256.as_str())).collect()
 }
 
 /// Whether something is not the same in the cells of any language that both have.
-fn differs<'a, T: Ord>(
+fn differs_anywhere<'a, T: Ord>(
     first: &'a NamedSweep,
     other: &'a NamedSweep,
     get: impl Fn(&'a CellView) -> T,
@@ -132,7 +142,7 @@ fn scored_data(first: &NamedSweep, other: &NamedSweep) -> BTreeMap<String, Strin
         let cells = one.study.cells.iter().filter(|view| *view.cell.settings.lang == *lang);
         let files: BTreeSet<(String, String)> = cells
             .clone()
-            .flat_map(|view| hashes(view, is_scored))
+            .flat_map(|view| input_hashes(view, is_scored))
             .map(|(role, sha256)| (role.to_string(), sha256.to_string()))
             .collect();
         let mut words: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
@@ -173,7 +183,7 @@ fn scored_data(first: &NamedSweep, other: &NamedSweep) -> BTreeMap<String, Strin
 }
 
 /// Settings that differ, without the encoder's and those that distinguish rows or seeds.
-fn settings(first: &NamedSweep, other: &NamedSweep) -> Vec<String> {
+fn compare_settings(first: &NamedSweep, other: &NamedSweep) -> Vec<String> {
     let axes: Vec<&str> = [first, other].into_iter().flat_map(|one| one.study.axes()).collect();
     let of_rows = |path: &str| {
         ["lang", "policy", "seed"].contains(&path) || path.starts_with("encoder.") || axes.contains(&path)
@@ -182,7 +192,8 @@ fn settings(first: &NamedSweep, other: &NamedSweep) -> Vec<String> {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (path, value) in one.study.cells.iter().flat_map(|view| view.cell.settings.by_path()) {
             if !of_rows(&path) {
-                let value = serde_json::to_value(value).map_or_else(|_| "?".into(), |value| shown(&value));
+                let value =
+                    serde_json::to_value(value).map_or_else(|_| "?".into(), |value| show_value(&value));
                 found.entry(path).or_default().insert(value);
             }
         }
@@ -191,14 +202,14 @@ fn settings(first: &NamedSweep, other: &NamedSweep) -> Vec<String> {
     let (ours, theirs) = (values(first), values(other));
     let paths: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
     let different = paths.into_iter().filter(|path| ours.get(*path) != theirs.get(*path));
-    let side = |values: Option<&BTreeSet<String>>| values.map_or_else(|| "not set".into(), joined);
+    let side = |values: Option<&BTreeSet<String>>| values.map_or_else(|| "not set".into(), join_values);
     different
         .map(|path| format!("{} ({} and {})", code(path), side(ours.get(path)), side(theirs.get(path))))
         .collect()
 }
 
 /// Why times may not be compared.
-fn machines(first: &NamedSweep, other: &NamedSweep) -> Option<String> {
+fn compare_machines(first: &NamedSweep, other: &NamedSweep) -> Option<String> {
     let machine = |view: &CellView| {
         let maker = view.made_by();
         maker.map_or_else(String::new, |by| {
@@ -211,7 +222,7 @@ fn machines(first: &NamedSweep, other: &NamedSweep) -> Option<String> {
         return None;
     }
     if all[0] != all[1] || all[0].len() > 1 {
-        return Some(format!("they ran on {} and on {}", joined(&all[0]), joined(&all[1])));
+        return Some(format!("they ran on {} and on {}", join_values(&all[0]), join_values(&all[1])));
     }
     let jobs = [&first, &other].map(|one| one.study.sweep.plan.jobs);
     match jobs {
@@ -222,34 +233,35 @@ fn machines(first: &NamedSweep, other: &NamedSweep) -> Option<String> {
 }
 
 /// What the seeds of only one of them mean.
-fn seeds(first: &NamedSweep, other: &NamedSweep) -> Option<String> {
+fn compare_seeds(first: &NamedSweep, other: &NamedSweep) -> Option<String> {
     let of = |one: &NamedSweep| made_by(one, |view| view.cell.settings.seed.to_string());
     let (ours, theirs) = (of(first), of(other));
     (ours != theirs).then(|| {
         format!(
             "means are over other seeds ({} and {}); differences are over the seeds of both",
-            joined(&ours),
-            joined(&theirs)
+            join_values(&ours),
+            join_values(&theirs)
         )
     })
 }
 
 /// The names of both sweeps' encoders. If these are the same, the first digits of the hash of the file that differs tell them
 /// apart.
-fn encoders(first: &NamedSweep, other: &NamedSweep) -> [String; 2] {
-    let names =
-        [first, other].map(|one| joined(&made_by(one, |view| view.cell.settings.encoder.name.to_string())));
+fn compare_encoders(first: &NamedSweep, other: &NamedSweep) -> [String; 2] {
+    let names = [first, other]
+        .map(|one| join_values(&made_by(one, |view| view.cell.settings.encoder.name.to_string())));
     if names[0] != names[1] {
         return names;
     }
     // In the order of the roles' names, the weights come last, and first here.
     let cells = first.study.cells.iter().chain(&other.study.cells);
-    let roles: BTreeSet<&str> = cells.flat_map(|view| hashes(view, is_of_encoder).into_keys()).collect();
+    let roles: BTreeSet<&str> =
+        cells.flat_map(|view| input_hashes(view, is_of_encoder).into_keys()).collect();
     let digits = |one: &NamedSweep, role: &str| {
         let hash =
             |view: &CellView| view.cell.inputs.get(role).map_or_else(String::new, |file| file.sha256.clone());
         let found = made_by(one, hash).into_iter();
-        joined(&found.map(|sha256| format!("`{}`", sha256.get(..8).unwrap_or(&sha256))).collect())
+        join_values(&found.map(|sha256| format!("`{}`", sha256.get(..8).unwrap_or(&sha256))).collect())
     };
     let differing = roles.iter().rev().find(|role| digits(first, role) != digits(other, role));
     match differing {
@@ -269,6 +281,6 @@ fn made_by(one: &NamedSweep, get: impl Fn(&CellView) -> String) -> BTreeSet<Stri
     told.map(get).filter(|value| !value.is_empty()).collect()
 }
 
-fn joined(values: &BTreeSet<String>) -> String {
+fn join_values(values: &BTreeSet<String>) -> String {
     listed(&values.iter().cloned().collect::<Vec<_>>())
 }

@@ -8,7 +8,7 @@ use crate::document::stages_table;
 use crate::facts::{self, FactTable};
 use crate::render::escape::line;
 use crate::render::latex;
-use crate::study::verdicts::points;
+use crate::study::verdicts::show_points;
 use crate::study::words::SYNTHETIC_SHORT;
 use crate::study::{CellGroup, Study};
 use crate::table::PaperTable;
@@ -21,15 +21,15 @@ pub(crate) type PaperFile = (&'static str, &'static str, String);
 
 /// The files of a study.
 pub(crate) fn write_files(study: &Study, topics: &Topics) -> [PaperFile; 2] {
-    let mut tables = vec![facts::paper_table(study, FactTable::Paper, "results", caption(study))];
-    tables.extend(stages(study));
+    let mut tables = vec![facts::paper_table(study, FactTable::Paper, "results", write_caption(study))];
+    tables.extend(stage_tables(study));
     tables.extend(topics.iter().flat_map(|topic| topic.tables(study)).filter_map(TopicTable::paper));
     write_tables(&study.sweep.plan.name, study.synthetic(), &tables)
 }
 
 /// The files that hold these tables, of a sweep or of several with this name.
 pub(crate) fn write_tables(name: &str, synthetic: bool, tables: &[PaperTable]) -> [PaperFile; 2] {
-    let results = results::definitions(tables);
+    let results = results::write_definitions(tables);
     let digest = frostline_record::sha256(results.as_bytes())[..16].to_string();
     [
         (
@@ -46,7 +46,7 @@ pub(crate) fn write_tables(name: &str, synthetic: bool, tables: &[PaperTable]) -
 }
 
 /// The scores after each stage, a table per language.
-fn stages(study: &Study) -> Vec<PaperTable> {
+fn stage_tables(study: &Study) -> Vec<PaperTable> {
     let staged = |lang: &&str| study.groups_of(lang).any(CellGroup::is_staged);
     let table = |lang: &str| {
         let caption =
@@ -56,12 +56,12 @@ fn stages(study: &Study) -> Vec<PaperTable> {
     study.langs().into_iter().filter(staged).map(table).collect()
 }
 
-fn caption(study: &Study) -> String {
+fn write_caption(study: &Study) -> String {
     let judged = study.verdicts.rows.iter().any(|row| row.judged().is_some());
     let differences = if judged {
         format!(
             " Differences are from none, in points, with their 95 % interval; equivalent means within ± {}.",
-            points(study.margin())
+            show_points(study.margin())
         )
     } else {
         String::new()
@@ -78,19 +78,19 @@ fn tables_file(name: &str, synthetic: bool, tables: &[PaperTable], digest: &str)
     out += TABLE;
     let note = synthetic.then_some(SYNTHETIC_SHORT);
     for table in tables {
-        let name = latex::key(&table.name);
+        let name = latex::key_part(&table.name);
         out += &format!(
             "\\long\\expandafter\\def\\csname frostline@table@{name}\\endcsname{{%\n{}}}\n",
-            latex::tabular(&table.table, table.grouped, note)
+            latex::write_tabular(&table.table, table.grouped, note)
         );
         out += &format!(
             "\\expandafter\\def\\csname frostline@caption@{name}\\endcsname{{{}}}\n",
-            latex::marked(&table.caption)
+            latex::unmark_text(&table.caption)
         );
     }
     out += "\\def\\FrostlineAllTables{%\n";
     for table in tables {
-        let name = latex::key(&table.name);
+        let name = latex::key_part(&table.name);
         out += &format!(
             "\\begin{{table}}[htbp]\\centering\\FrostlineFitted{{\\FrostlineTable{{{name}}}}}\\caption{{\\FrostlineCaption{{{name}}}}}\\end{{table}}%\n"
         );

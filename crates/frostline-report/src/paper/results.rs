@@ -6,7 +6,7 @@ use frostline_score::MeanInterval;
 
 use super::commands::{MADE, NUMBER, NUMBERS, SAME, UNICODE};
 use crate::render::escape::line;
-use crate::render::latex::{key, value};
+use crate::render::latex::{format_value, key_part};
 use crate::table::{PaperTable, Quantity, TableValue};
 
 /// `results.tex`, with these definitions.
@@ -20,15 +20,16 @@ pub(super) fn write_file(name: &str, synthetic: bool, definitions: &str, digest:
 }
 
 /// A line for each number of the tables. A name is there once: if another number has it, a number follows.
-pub(super) fn definitions(tables: &[PaperTable]) -> String {
+pub(super) fn write_definitions(tables: &[PaperTable]) -> String {
     let mut known: BTreeMap<String, String> = BTreeMap::new();
     let mut out = String::new();
     for table in tables {
         for (row, [first, second]) in table.table.rows.iter().zip(&table.names) {
             for (found, head) in row.iter().zip(&table.table.heads).skip(table.keys) {
                 for (part, text) in named_parts(found, head.unit) {
-                    let column = format!("{}{}{part}", table.prefix, kebab(&head.name));
-                    let name = [first, second, &column].map(|part| format!("{{{}}}", key(part))).concat();
+                    let column = format!("{}{}{part}", table.prefix, kebab_case(&head.name));
+                    let name =
+                        [first, second, &column].map(|part| format!("{{{}}}", key_part(part))).concat();
                     let numbered =
                         (2..).map(|number| name.trim_end_matches('}').to_string() + &format!("-{number}}}"));
                     let free = |name: &String| known.get(name).is_none_or(|other| *other == text);
@@ -45,8 +46,8 @@ pub(super) fn definitions(tables: &[PaperTable]) -> String {
 
 /// A value as its table shows it, and if it has parts each of them, with the end of its name.
 fn named_parts(found: &TableValue, unit: Quantity) -> Vec<(&'static str, String)> {
-    let number = |number: f64| value(&TableValue::Number(number), unit);
-    let whole = ("", value(found, unit));
+    let number = |number: f64| format_value(&TableValue::Number(number), unit);
+    let whole = ("", format_value(found, unit));
     match found {
         TableValue::Missing => Vec::new(),
         TableValue::Spread(stat) => {
@@ -64,7 +65,7 @@ fn named_parts(found: &TableValue, unit: Quantity) -> Vec<(&'static str, String)
 }
 
 /// A column's name as a part of a key: `Test accuracy` is `test-accuracy`. A tag's name, in capitals, stays as it is.
-fn kebab(name: &str) -> String {
+fn kebab_case(name: &str) -> String {
     let is_tag = !name.chars().any(char::is_lowercase);
     let name = name.replace(['*', '`', ':', ','], "").replace('−', "minus").replace('%', "");
     let name = if is_tag { name } else { name.to_lowercase() };
@@ -87,7 +88,7 @@ mod tests {
             ("Known %", "known"),
             ("95 % interval", "95-interval"),
         ] {
-            assert_eq!(kebab(name), expected);
+            assert_eq!(kebab_case(name), expected);
         }
     }
 
@@ -100,7 +101,7 @@ mod tests {
                     .column("Score", Quantity::Number(1, ""), |value: &f64| *value);
                 PaperTable::new("t", "", columns.table(values)).named_by_row("en", "")
             };
-        let found = definitions(&[table([1.0, 2.0]), table([1.0, 3.0])]);
+        let found = write_definitions(&[table([1.0, 2.0]), table([1.0, 3.0])]);
         let expected = [("score", "1.0"), ("score-2", "2.0"), ("score-3", "3.0")];
         let expected = expected.map(|(name, value)| {
             format!("\\FrostlineDefine{{en}}{{none}}{{{name}}}{{\\ensuremath{{{value}}}}}\n")

@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 /// of some languages need, stay.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(acts) {
+    if !text.contains(is_active) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if acts(c) {
+        if is_active(c) {
             write!(out, "[U+{:04X}]", u32::from(c)).expect("a string takes everything");
         } else {
             out.push(c);
@@ -23,7 +23,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn acts(c: char) -> bool {
+fn is_active(c: char) -> bool {
     let direction =
         matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     let separator = matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}');
@@ -135,7 +135,7 @@ mod tests {
             let found = table(&texts);
             let markdown = pages::write_table(&found);
             let shown = terminal::write_table(&found, 10_000);
-            prop_assert!(!markdown.contains(acts) && !shown.contains(acts));
+            prop_assert!(!markdown.contains(is_active) && !shown.contains(is_active));
             // There are as many lines as rows, heads and rule, and as many cells as columns.
             prop_assert_eq!(markdown.lines().count(), texts.len() + 2);
             prop_assert_eq!(shown.lines().count(), texts.len() + 2);
@@ -173,7 +173,7 @@ mod tests {
             prop_assert!(parsed.is_ok(), "{:?}: {}", parsed, document);
             let parsed = parsed.expect("XML");
             prop_assert_eq!(parsed.root().descendants().filter(|node| node.is_element()).count(), 1);
-            prop_assert!(!xml(&text).contains(acts));
+            prop_assert!(!xml(&text).contains(is_active));
         }
     }
 

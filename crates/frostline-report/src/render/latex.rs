@@ -2,7 +2,7 @@
 //! are in math, as a page shows them.
 
 use crate::render::escape::visible;
-use crate::render::text::{head, interval_end, shown};
+use crate::render::text::{column_head, interval_end, show_value};
 use crate::table::{Quantity, Table, TableValue};
 
 /// Letters besides ASCII that pdfLaTeX prints with the font encoding T1. Others need XeLaTeX or LuaLaTeX.
@@ -42,25 +42,25 @@ pub(crate) fn text(text: &str) -> String {
 }
 
 /// Text of a page: the same without the inline marks of Markdown.
-pub(crate) fn marked(marked: &str) -> String {
+pub(crate) fn unmark_text(marked: &str) -> String {
     text(&marked.replace(['`', '*'], ""))
 }
 
 /// A value in its unit: a number in math.
-pub(crate) fn value(value: &TableValue, unit: Quantity) -> String {
+pub(crate) fn format_value(value: &TableValue, unit: Quantity) -> String {
     match value {
         TableValue::Missing => "--".into(),
-        TableValue::Text(_) | TableValue::Truth(_) => marked(&shown(value, unit)),
+        TableValue::Text(_) | TableValue::Truth(_) => unmark_text(&show_value(value, unit)),
         TableValue::Range(ends) => {
             let [low, high] = ends.map(|end| interval_end(end, unit));
-            math(&format!("[{low}, {high}]"))
+            number_in_math(&format!("[{low}, {high}]"))
         }
-        _ => math(&shown(value, unit)),
+        _ => number_in_math(&show_value(value, unit)),
     }
 }
 
 /// A number as a page shows it, in math. If it is missing there is a dash.
-pub(crate) fn math(number: &str) -> String {
+pub(crate) fn number_in_math(number: &str) -> String {
     let signs: Vec<char> = number.chars().collect();
     if signs == ['–'] {
         return "--".into();
@@ -80,13 +80,13 @@ pub(crate) fn math(number: &str) -> String {
 
 /// A table with rules of booktabs; columns without any value are omitted. With `grouped` there is a rule wherever the first
 /// column changes, which is shown once. `note` is a last row.
-pub(crate) fn tabular(table: &Table, grouped: bool, note: Option<&str>) -> String {
+pub(crate) fn write_tabular(table: &Table, grouped: bool, note: Option<&str>) -> String {
     let columns = table.filled();
     let align = |&at: &usize| if table.heads[at].unit.is_text() { 'l' } else { 'r' };
     let align: String = columns.iter().map(align).collect();
     let line = |cells: Vec<String>| format!("{} \\\\\n", cells.join(" & "));
     let mut out = format!("\\begin{{tabular}}{{{align}}}\n\\toprule\n");
-    out += &line(columns.iter().map(|&at| marked(&head(&table.heads[at]))).collect());
+    out += &line(columns.iter().map(|&at| unmark_text(&column_head(&table.heads[at]))).collect());
     out += "\\midrule\n";
     for (number, row) in table.rows.iter().enumerate() {
         let before = number.checked_sub(1).map(|before| &table.rows[before][columns[0]]);
@@ -96,7 +96,7 @@ pub(crate) fn tabular(table: &Table, grouped: bool, note: Option<&str>) -> Strin
         }
         let cell = |&at: &usize| match repeats && at == columns[0] {
             true => String::new(),
-            false => value(&row[at], table.heads[at].unit),
+            false => format_value(&row[at], table.heads[at].unit),
         };
         out += &line(columns.iter().map(cell).collect());
     }
@@ -109,7 +109,7 @@ pub(crate) fn tabular(table: &Table, grouped: bool, note: Option<&str>) -> Strin
 
 /// A name as a part of a key, which a writer can type: `first-25%` is `first-25pct`, and a sign that is not ASCII or
 /// acts in LaTeX is `u` and its code point.
-pub(crate) fn key(name: &str) -> String {
+pub(crate) fn key_part(name: &str) -> String {
     let part = |c: char| match c {
         '%' => "pct".to_string(),
         c if c.is_ascii_alphanumeric() || " -_.+/=,:'()".contains(c) => c.to_string(),
@@ -140,7 +140,7 @@ mod tests {
         ] {
             assert_eq!(text(name), expected, "{name}");
         }
-        assert_eq!(marked("`optimizer.lr` *probe*"), "optimizer.lr probe");
+        assert_eq!(unmark_text("`optimizer.lr` *probe*"), "optimizer.lr probe");
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
             ("x&y#~", "xu0026yu0023u007E"),
             ("ру", "u0440u0443"),
         ] {
-            assert_eq!(key(name), expected, "{name}");
+            assert_eq!(key_part(name), expected, "{name}");
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
             (TableValue::Missing, Quantity::Percent(2), "--"),
             (TableValue::from("a_b"), Quantity::Count, "a\\_b"),
         ] {
-            assert_eq!(value(&found, unit), expected);
+            assert_eq!(format_value(&found, unit), expected);
         }
     }
 
@@ -183,7 +183,7 @@ mod tests {
             .column("Accuracy", Quantity::Percent(1), |row| row.2);
         let found = columns.table([("en", "none", 0.5), ("en", "50%", 0.25), ("x&y", "none", 1.0)]);
         assert_eq!(
-            tabular(&found, true, Some("made up: 100 %")),
+            write_tabular(&found, true, Some("made up: 100 %")),
             "\\begin{tabular}{llr}\n\\toprule\nLanguage & a\\_b & Accuracy \\% \\\\\n\\midrule\n\
              en & none & \\ensuremath{50.0} \\\\\n & 50\\% & \\ensuremath{25.0} \\\\\n\\midrule\n\
              x\\&y & none & \\ensuremath{100.0} \\\\\n\\bottomrule\n\

@@ -3,7 +3,7 @@
 use crate::document::{CHECK_FIRST, FINDINGS, ReportDocument, ShownIn};
 use crate::page::{Item, Page, PageBlock};
 use crate::render::escape;
-use crate::render::text::{cells, pad, widths};
+use crate::render::text::{column_widths, pad, table_cells};
 use crate::study::words::SYNTHETIC;
 use crate::table::Table;
 
@@ -75,8 +75,8 @@ fn fence_around(text: &str) -> String {
 /// A table, padded so that the raw text reads well too. Columns without any value are omitted.
 pub(crate) fn write_table(table: &Table) -> String {
     let shown = table.filled();
-    let (heads, rows) = cells(table, escape::markdown_cell);
-    let widths = widths(&heads, &rows);
+    let (heads, rows) = table_cells(table, escape::markdown_cell);
+    let widths = column_widths(&heads, &rows);
     let is_right = |at: usize| !table.heads[at].unit.is_text();
     let mut text = table_line(&shown, |at| pad(&heads[at], widths[at], is_right(at)));
     text += &table_line(&shown, |at| {

@@ -21,7 +21,7 @@ pub(crate) fn write_table(table: &Table) -> Vec<u8> {
 }
 
 fn write_columns(table: &Table) -> Result<Vec<u8>, ParquetError> {
-    let fields = table.heads.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    let fields = table.heads.iter().map(column_field).collect::<Result<Vec<_>, _>>()?;
     let schema = Arc::new(Type::group_type_builder("results").with_fields(fields).build()?);
     let properties = WriterProperties::builder().set_created_by("frostline".into()).build();
     let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
@@ -46,7 +46,7 @@ fn write_columns(table: &Table) -> Result<Vec<u8>, ParquetError> {
     file.into_inner()
 }
 
-fn field(head: &ColumnHead) -> Result<Arc<Type>, ParquetError> {
+fn column_field(head: &ColumnHead) -> Result<Arc<Type>, ParquetError> {
     let (physical, logical) = match head.unit {
         Quantity::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         Quantity::Truth => (Physical::BOOLEAN, None),

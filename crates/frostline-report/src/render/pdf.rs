@@ -20,7 +20,7 @@ static OPTIONS: LazyLock<Options<'static>> = LazyLock::new(|| {
 });
 
 /// A figure as the bytes of a file, or why it cannot be one.
-pub(crate) fn figure(svg: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn figure_as_pdf(svg: &str) -> Result<Vec<u8>, String> {
     let tree = Tree::from_str(svg, &OPTIONS).map_err(|error| error.to_string())?;
     let size = Size::from_wh(tree.size().width(), tree.size().height()).ok_or("it has no size")?;
     let mut document = Document::new_with(SerializeSettings::default());
@@ -41,15 +41,15 @@ mod tests {
     fn the_font_is_embedded_and_the_bytes_repeat() {
         let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='90' height='30' font-family='Helvetica, sans-serif'>\
                    <text x='5' y='20' font-size='12'>±0.5 ß ж</text></svg>";
-        let pdf = figure(svg).expect("a figure");
+        let pdf = figure_as_pdf(svg).expect("a figure");
         let has = |name: &[u8]| pdf.windows(name.len()).any(|part| part == name);
         assert!(pdf.starts_with(b"%PDF-"));
         assert!(has(b"+DejaVuSansCondensed") && has(b"/FontFile2"));
-        assert_eq!(figure(svg), Ok(pdf));
+        assert_eq!(figure_as_pdf(svg), Ok(pdf));
     }
 
     #[test]
     fn what_is_no_figure_is_an_error() {
-        assert!(figure("<svg").is_err());
+        assert!(figure_as_pdf("<svg").is_err());
     }
 }

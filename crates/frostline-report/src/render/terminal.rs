@@ -1,7 +1,7 @@
 //! Tables on a terminal.
 
 use crate::render::escape;
-use crate::render::text::{cells, pad, widths};
+use crate::render::text::{column_widths, pad, table_cells};
 use crate::table::Table;
 
 /// A table for a terminal of this many columns. It does not wrap: the least important columns are omitted.
@@ -11,11 +11,11 @@ pub(crate) fn write_table(table: &Table, width: usize) -> String {
 
 /// The same with columns as wide as in other tables of the same columns, so that all omit the same ones.
 pub(crate) fn write_aligned(table: &Table, others: &[&Table], width: usize) -> String {
-    let (heads, rows) = cells(table, escape::line);
+    let (heads, rows) = table_cells(table, escape::line);
     let all = others.iter().filter(|other| other.has_columns_of(table));
-    let widths = all.fold(widths(&heads, &rows), |widest, other| {
-        let (heads, rows) = cells(other, escape::line);
-        widest.into_iter().zip(widths(&heads, &rows)).map(|(a, b)| a.max(b)).collect()
+    let widths = all.fold(column_widths(&heads, &rows), |widest, other| {
+        let (heads, rows) = table_cells(other, escape::line);
+        widest.into_iter().zip(column_widths(&heads, &rows)).map(|(a, b)| a.max(b)).collect()
     });
     let mut shown = table.filled();
     let total = |shown: &[usize]| shown.iter().map(|&at| widths[at] + 2).sum::<usize>();

@@ -4,27 +4,27 @@ use crate::number::{NONE, count, decimals, fixed, plus_minus, signed, signed_plu
 use crate::table::{ColumnHead, Quantity, Table, TableValue};
 
 /// A column's head: its name and unit.
-pub(super) fn head(head: &ColumnHead) -> String {
+pub(super) fn column_head(head: &ColumnHead) -> String {
     format!("{}{}", head.name, head.unit.suffix())
 }
 
 /// The heads of a table, and its rows, each text escaped.
-pub(super) fn cells(table: &Table, escape: fn(&str) -> String) -> (Vec<String>, Vec<Vec<String>>) {
+pub(super) fn table_cells(table: &Table, escape: fn(&str) -> String) -> (Vec<String>, Vec<Vec<String>>) {
     let row = |row: &Vec<TableValue>| {
-        row.iter().zip(&table.heads).map(|(value, head)| escape(&shown(value, head.unit))).collect()
+        row.iter().zip(&table.heads).map(|(value, head)| escape(&show_value(value, head.unit))).collect()
     };
-    let heads = table.heads.iter().map(|column| escape(&head(column)));
+    let heads = table.heads.iter().map(|column| escape(&column_head(column)));
     (heads.collect(), table.rows.iter().map(row).collect())
 }
 
 /// A value in its unit.
-pub(super) fn shown(value: &TableValue, unit: Quantity) -> String {
+pub(super) fn show_value(value: &TableValue, unit: Quantity) -> String {
     match value {
         TableValue::Missing => NONE.into(),
         TableValue::Text(text) => text.clone(),
         TableValue::Truth(truth) => if *truth { "yes" } else { "no" }.into(),
         TableValue::Count(value) => count(*value),
-        TableValue::Number(value) => number(*value, unit),
+        TableValue::Number(value) => show_number(*value, unit),
         TableValue::Spread(stat) => match unit {
             Quantity::Percent(places) | Quantity::Share(places) => plus_minus(stat.times(100.0), places),
             Quantity::Points(places) | Quantity::Change(places) | Quantity::SignedPercent(places) => {
@@ -49,7 +49,7 @@ pub(super) fn shown(value: &TableValue, unit: Quantity) -> String {
         TableValue::Range(ends) => ends.map(|end| interval_end(end, unit)).join(" to "),
         TableValue::Error(value, error) => {
             let error = error.map_or_else(String::new, |error| format!(" ± {}", fixed(error * 100.0, 2)));
-            number(*value, unit) + &error
+            show_number(*value, unit) + &error
         }
     }
 }
@@ -63,10 +63,10 @@ pub(super) fn interval_end(value: f64, unit: Quantity) -> String {
             return text;
         }
     }
-    number(value, unit)
+    show_number(value, unit)
 }
 
-fn number(value: f64, unit: Quantity) -> String {
+fn show_number(value: f64, unit: Quantity) -> String {
     match unit {
         Quantity::Percent(places) | Quantity::Share(places) => fixed(value * 100.0, places),
         Quantity::Points(places) | Quantity::Change(places) | Quantity::SignedPercent(places) => {
@@ -84,7 +84,7 @@ fn number(value: f64, unit: Quantity) -> String {
 }
 
 /// The width of each column.
-pub(super) fn widths(heads: &[String], rows: &[Vec<String>]) -> Vec<usize> {
+pub(super) fn column_widths(heads: &[String], rows: &[Vec<String>]) -> Vec<usize> {
     let width = |text: &String| text.chars().count();
     let widest = |(i, head)| rows.iter().map(|row| width(&row[i])).fold(width(head), usize::max);
     heads.iter().enumerate().map(widest).collect()

@@ -8,14 +8,14 @@ use crate::study::{Study, distinct};
 use crate::table::{Quantity, TableColumns, TableValue};
 
 /// A column for each axis of any of the studies.
-pub(super) fn columns<'a>(studies: &[&'a Study]) -> TableColumns<'a, ResultRow<'a>> {
+pub(super) fn axis_columns<'a>(studies: &[&'a Study]) -> TableColumns<'a, ResultRow<'a>> {
     let mut names: Vec<String> = Vec::new();
     let paths = distinct(studies.iter().flat_map(|study| study.axes()));
     paths.into_iter().fold(TableColumns::default(), |columns, path| {
-        let name = unused(name(path), &names);
+        let name = unused_name(name(path), &names);
         names.push(name.clone());
         let unit = common_type(studies, path);
-        columns.column(name, unit, move |row| value(row.view.cell.settings.get(path)?, unit))
+        columns.column(name, unit, move |row| axis_value(row.view.cell.settings.get(path)?, unit))
     })
 }
 
@@ -26,7 +26,7 @@ fn name(path: &str) -> String {
 }
 
 /// The name, with a number if another axis has it.
-fn unused(name: String, names: &[String]) -> String {
+fn unused_name(name: String, names: &[String]) -> String {
     let more = (2..).map(|number| format!("{name}_{number}"));
     [name.clone()].into_iter().chain(more).find(|name| !names.contains(name)).unwrap_or_default()
 }
@@ -47,7 +47,7 @@ fn common_type(studies: &[&Study], path: &str) -> Quantity {
     }
 }
 
-fn value(found: Setting, unit: Quantity) -> Option<TableValue> {
+fn axis_value(found: Setting, unit: Quantity) -> Option<TableValue> {
     Some(match (unit, found) {
         (Quantity::Truth, Setting::Boolean(truth)) => truth.into(),
         (Quantity::Count | Quantity::Exact, Setting::Integer(whole)) => whole.into(),
@@ -66,6 +66,6 @@ mod tests {
     fn names_are_in_snake_case_and_each_is_there_once() {
         assert_eq!(name("stages.Head-only.optimizer.lr"), "setting_stages_head_only_optimizer_lr");
         let taken = ["setting_a_b".to_string(), "setting_a_b_2".into()];
-        assert_eq!(unused(name("a.b"), &taken), "setting_a_b_3");
+        assert_eq!(unused_name(name("a.b"), &taken), "setting_a_b_3");
     }
 }

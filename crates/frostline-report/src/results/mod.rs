@@ -24,16 +24,16 @@ pub(crate) fn build_table(studies: &[(&str, &Study)]) -> Table {
         .column("synthetic", Truth, |row: &ResultRow<'_>| Some(row.synthetic))
         .column("sweep", Text, |row| Some(row.sweep));
     let fields = fields
-        .and(cell())
-        .and(axes::columns(&studies))
-        .and(epoch())
+        .and(cell_columns())
+        .and(axes::axis_columns(&studies))
+        .and(epoch_columns())
         .and(of_split("dev"))
         .and(of_split("test"));
-    fields.and(whole_cell()).and(maker()).table(rows)
+    fields.and(whole_cell()).and(maker_columns()).table(rows)
 }
 
 /// The identity of a cell, without the further axes.
-fn cell<'a>() -> TableColumns<'a, ResultRow<'a>> {
+fn cell_columns<'a>() -> TableColumns<'a, ResultRow<'a>> {
     TableColumns::default()
         .column("cell_id", Text, |row: &ResultRow<'a>| Some(row.view.cell.id.as_str()))
         .column("status", Text, |row| Some(row.view.state.name()))
@@ -44,7 +44,7 @@ fn cell<'a>() -> TableColumns<'a, ResultRow<'a>> {
 }
 
 /// An epoch of a task.
-fn epoch<'a>() -> TableColumns<'a, ResultRow<'a>> {
+fn epoch_columns<'a>() -> TableColumns<'a, ResultRow<'a>> {
     let dev = |row: &ResultRow<'a>| Some(row.epoch?.score);
     TableColumns::default()
         .column("stage", Text, |row: &ResultRow<'a>| Some(row.epoch?.stage.name.as_str()))
@@ -144,7 +144,7 @@ fn whole_cell<'a>() -> TableColumns<'a, ResultRow<'a>> {
 }
 
 /// The program and machine that made the record.
-fn maker<'a>() -> TableColumns<'a, ResultRow<'a>> {
+fn maker_columns<'a>() -> TableColumns<'a, ResultRow<'a>> {
     let view = |row: &ResultRow<'a>| -> &'a CellView { row.view };
     TableColumns::default()
         .column("backend", Text, move |row| Some(view(row).made_by()?.backend.as_str()))

@@ -5,7 +5,7 @@ use frostline_record::MOST_FREQUENT;
 use serde::Serialize;
 
 use crate::study::baselines::BaselineStats;
-use crate::study::cells::{BASELINE, CellView, distinct, over};
+use crate::study::cells::{BASELINE, CellView, distinct, value_of_each};
 use crate::study::groups::CellGroup;
 use crate::study::place::PolicyPlace;
 use crate::study::verdicts::{PolicyVerdict, Verdicts};
@@ -95,14 +95,14 @@ pub(crate) fn recommend_policies(
         let each = langs.iter().map(std::slice::from_ref);
         let together = (langs.len() > 1).then_some(langs.as_slice());
         let each = each.chain(together);
-        let found =
-            each.filter_map(|langs| advice(groups, standings, (verdicts, baselines), langs, extras, margin));
+        let found = each
+            .filter_map(|langs| find_advice(groups, standings, (verdicts, baselines), langs, extras, margin));
         all.extend(found);
     }
     all
 }
 
-fn advice(
+fn find_advice(
     groups: &[CellGroup],
     standings: &[Option<Standing>],
     (verdicts, baselines): (&Verdicts, &[BaselineStats]),
@@ -236,7 +236,7 @@ impl CostAndScore {
 
 fn step_cost(cells: &[CellView], group: &CellGroup) -> Option<f64> {
     let done: Vec<_> = cells.iter().filter(|view| group.holds(view)).filter_map(CellView::done).collect();
-    let costs = over(&done, |done| 1.0 / done.result.cost.predicted_speedup);
+    let costs = value_of_each(&done, |done| 1.0 / done.result.cost.predicted_speedup);
     let mean = costs.iter().sum::<f64>() / costs.len() as f64;
     mean.is_finite().then_some(mean)
 }

@@ -5,7 +5,7 @@ use frostline_record::{Baseline, BaselineFit, MOST_FREQUENT, PROBE, Score, Unit}
 use serde::Serialize;
 
 use crate::study::cells::{CellView, distinct};
-use crate::study::stages::{ScoredBy, value};
+use crate::study::stages::{ScoredBy, score_value};
 use frostline_score::{MeanStd, ShareInterval};
 
 /// The value shown for a further axis whose values all have the same baselines.
@@ -72,7 +72,7 @@ pub(crate) fn of_cells(cells: &[CellView], lang: &str, task: Option<&str>) -> Ve
     let here = cells.iter().filter(|view| view.cell.settings.lang == lang);
     let each: Vec<Vec<BaselineStats>> = distinct(here.map(|view| view.extras.as_slice()))
         .into_iter()
-        .map(|extras| at(cells, lang, extras, task))
+        .map(|extras| baselines_at(cells, lang, extras, task))
         .filter(|all| !all.is_empty())
         .collect();
     let any = |all: &[BaselineStats]| -> Vec<BaselineStats> {
@@ -88,7 +88,7 @@ pub(crate) fn of_cells(cells: &[CellView], lang: &str, task: Option<&str>) -> Ve
 }
 
 /// Returns the baselines under one combination of further axes.
-fn at(cells: &[CellView], lang: &str, extras: &[String], task: Option<&str>) -> Vec<BaselineStats> {
+fn baselines_at(cells: &[CellView], lang: &str, extras: &[String], task: Option<&str>) -> Vec<BaselineStats> {
     let is_here = |view: &&CellView| view.cell.settings.lang == lang && view.extras == extras;
     let cells: Vec<&CellView> = first_of_seeds(cells).filter(is_here).collect();
     [MOST_FREQUENT, PROBE].into_iter().filter_map(|name| summarize_baseline(name, task, &cells)).collect()
@@ -133,22 +133,22 @@ fn summarize_baseline(name: &str, task: Option<&str>, cells: &[&CellView]) -> Op
 
 fn summarize_split(found: &[&Baseline], split: &str) -> Option<BaselineScore> {
     let scores: Vec<&Score> = found.iter().filter_map(|baseline| baseline.scores.get(split)).collect();
-    let accuracy = over(&scores, Score::accuracy)?;
+    let accuracy = mean_over_scores(&scores, Score::accuracy)?;
     Some(BaselineScore {
         accuracy,
         accuracy_interval: ShareInterval::of(accuracy.mean, scores[0].words)
             .filter(|_| scores[0].entities.is_none()),
-        study_accuracy: over(&scores, Score::study_accuracy)?,
-        score: over(&scores, value)?,
+        study_accuracy: mean_over_scores(&scores, Score::study_accuracy)?,
+        score: mean_over_scores(&scores, score_value)?,
     })
 }
 
-fn over(scores: &[&Score], get: fn(&Score) -> f64) -> Option<MeanStd> {
-    spread(&scores.iter().map(|score| get(score)).collect::<Vec<_>>())
+fn mean_over_scores(scores: &[&Score], get: fn(&Score) -> f64) -> Option<MeanStd> {
+    spread_of_values(&scores.iter().map(|score| get(score)).collect::<Vec<_>>())
 }
 
 /// Over seeds; if they all have the same data there is nothing to spread.
-pub(crate) fn spread(values: &[f64]) -> Option<MeanStd> {
+pub(crate) fn spread_of_values(values: &[f64]) -> Option<MeanStd> {
     let same = values.windows(2).all(|pair| pair[0] == pair[1]);
     MeanStd::of(if same { &values[..values.len().min(1)] } else { values })
 }

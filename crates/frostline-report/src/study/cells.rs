@@ -48,7 +48,7 @@ impl CellView {
     fn new(cell: &Cell, axes: &[String], record: Option<&Record>) -> Self {
         Self {
             cell: cell.clone(),
-            extras: axes.iter().map(|axis| setting(&cell.settings, axis)).collect(),
+            extras: axes.iter().map(|axis| show_setting(&cell.settings, axis)).collect(),
             state: record.map_or(CellResult::Missing, CellResult::of),
         }
     }
@@ -133,7 +133,7 @@ pub(crate) fn cells(sweep: &Sweep, records: &[Record]) -> Vec<CellView> {
 }
 
 /// A figure of each item.
-pub(crate) fn over<T>(items: &[&T], get: impl Fn(&T) -> f64) -> Vec<f64> {
+pub(crate) fn value_of_each<T>(items: &[&T], get: impl Fn(&T) -> f64) -> Vec<f64> {
     items.iter().map(|item| get(item)).collect()
 }
 
@@ -149,16 +149,16 @@ pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec
 }
 
 /// The setting at a dotted path, as a person writes it: `5e-5`, not `0.00005`.
-pub(crate) fn setting(settings: &Settings, path: &str) -> String {
+pub(crate) fn show_setting(settings: &Settings, path: &str) -> String {
     let value = settings.get(path).and_then(|value| serde_json::to_value(value).ok());
-    value.map_or_else(|| "?".into(), |value| shown(&value))
+    value.map_or_else(|| "?".into(), |value| show_value(&value))
 }
 
 /// What an empty text is shown as.
 pub(crate) const NOTHING: &str = "\"\"";
 
 /// A setting's value as a person writes it.
-pub(crate) fn shown(value: &serde_json::Value) -> String {
+pub(crate) fn show_value(value: &serde_json::Value) -> String {
     match (value, value.as_f64()) {
         (serde_json::Value::String(text), _) if text.is_empty() => NOTHING.into(),
         (serde_json::Value::String(text), _) => text.clone(),

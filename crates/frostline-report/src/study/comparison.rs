@@ -147,17 +147,17 @@ impl SplitComparison {
                 format!("about {seeds} seeds; more sentences alone do not suffice")
             }
             Some(Needed { seeds: None, sentences: Some(sentences) }) => {
-                format!("about {} sentences; more seeds alone do not suffice", rounded(sentences))
+                format!("about {} sentences; more seeds alone do not suffice", two_digits(sentences))
             }
             Some(Needed { seeds: Some(seeds), sentences: Some(sentences) }) => {
-                format!("about {seeds} seeds or {} sentences", rounded(sentences))
+                format!("about {seeds} seeds or {} sentences", two_digits(sentences))
             }
         })
     }
 }
 
 /// Two digits of a count: more would pretend to know it.
-fn rounded(value: usize) -> String {
+fn two_digits(value: usize) -> String {
     let scale = 10_usize.pow((value.max(1).ilog10()).saturating_sub(1));
     count((value.div_ceil(scale) * scale) as u64)
 }

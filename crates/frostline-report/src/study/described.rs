@@ -16,42 +16,43 @@ const NAMED: usize = 4;
 const ENCODER: &str = "encoder.";
 
 /// The encoders and the sizes of the data; then the plan's own text, unless the command line changed the encoder.
-pub(crate) fn about(study: &Study) -> String {
+pub(crate) fn describe_study(study: &Study) -> String {
     let changed = study.sweep.overrides.iter().any(|change| change.trim_start().starts_with(ENCODER));
     let own = if changed { "" } else { study.sweep.plan.about.trim() };
-    let parts = [Some(own.to_string()), Some(encoders(study)), train_sizes(study)];
+    let parts = [Some(own.to_string()), Some(describe_encoders(study)), train_sizes(study)];
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// What was asked, of which encoder and how much data: one sentence that can be read alone.
-pub(crate) fn question(study: &Study) -> String {
-    let data = sentences(study).map_or_else(String::new, |sizes| format!(" (training sentences: {sizes})"));
+pub(crate) fn state_question(study: &Study) -> String {
+    let data =
+        describe_sentences(study).map_or_else(String::new, |sizes| format!(" (training sentences: {sizes})"));
     let encoders = named_encoders(study);
     let it = if encoders.len() == 1 { "it learns" } else { "they learn" };
     format!(
         "The question was which parts of {} may stay frozen while {it} {}{data}.",
         listed(&encoders),
-        words::learned(study)
+        words::what_is_learned(study)
     )
 }
 
 /// Returns the question, and of how many cells it is asked.
-pub(crate) fn asked(study: &Study) -> String {
+pub(crate) fn describe_question(study: &Study) -> String {
     let seeds = distinct(study.cells.iter().map(|view| view.cell.settings.seed)).len();
     let policies = study.policies().len();
     format!(
         "A pretrained encoder learns {}. Part of it is frozen: it does not learn. \
          This report shows what each way of freezing costs in accuracy and saves in time. \
          It covers {}, {} and {}. {}.",
-        words::learned(study),
+        words::what_is_learned(study),
         plural(study.langs().len(), "language"),
         if policies == 1 { "1 policy".into() } else { format!("{policies} policies") },
         plural(seeds, "seed"),
-        words::progress(study),
+        words::describe_progress(study),
     )
 }
 
-fn encoders(study: &Study) -> String {
+fn describe_encoders(study: &Study) -> String {
     let named = named_encoders(study);
     match named.len() {
         0 => String::new(),
@@ -91,7 +92,7 @@ fn encoder_shape(done: &Done) -> Vec<String> {
 }
 
 fn train_sizes(study: &Study) -> Option<String> {
-    sentences(study).map(|sizes| format!("Train sentences: {sizes}."))
+    describe_sentences(study).map(|sizes| format!("Train sentences: {sizes}."))
 }
 
 /// `500`, or `500 to 600`.
@@ -118,7 +119,7 @@ pub(crate) fn train_sentences(study: &Study) -> Option<String> {
 }
 
 /// How many sentences cells learned from: `600 in en and 500 in pcm`.
-fn sentences(study: &Study) -> Option<String> {
+fn describe_sentences(study: &Study) -> Option<String> {
     let all = sizes_by_language(study);
     if all.len() > NAMED {
         return Some(format!("{} in each of {} languages", train_sentences(study)?, all.len()));

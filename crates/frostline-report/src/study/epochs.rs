@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use frostline_record::{EpochRow, Unit};
 use serde::Serialize;
 
-use crate::study::cells::{Done, distinct, over};
+use crate::study::cells::{Done, distinct, value_of_each};
 use frostline_score::MeanStd;
 
 /// One epoch over seeds.
@@ -37,7 +37,7 @@ pub(crate) fn summarize_epochs(done: &[&Done]) -> Vec<EpochStats> {
     for row in done.iter().flat_map(|done| &done.result.epochs) {
         rows.entry(row.epoch).or_default().push(row);
     }
-    let thaws = done.iter().any(|done| thaws(done));
+    let thaws = done.iter().any(|done| changes_what_learns(done));
     let of_sentences = done.iter().all(|done| labels_sentences(done));
     let stage = |row: &EpochRow| {
         let stages = &done.first()?.result.stages;
@@ -50,12 +50,12 @@ pub(crate) fn summarize_epochs(done: &[&Done]) -> Vec<EpochStats> {
                 epoch,
                 stage: stage(rows.first()?),
                 trainable_parameters: rows.first().filter(|_| thaws).map(|row| row.trainable),
-                dev_accuracy: MeanStd::of(&over(&rows, |row| row.dev.accuracy()))?,
-                dev_study_accuracy: MeanStd::of(&over(&rows, |row| row.dev.study_accuracy()))?,
-                dev_macro_f1: f1(&rows, EpochRow::dev_macro_f1),
-                dev_positive_f1: f1(&rows, EpochRow::dev_positive_f1).filter(|_| of_sentences),
-                dev_loss_nats: MeanStd::of(&over(&rows, |row| row.dev.loss_nats))?,
-                train_loss_nats: MeanStd::of(&over(&rows, |row| row.train_loss_nats))?,
+                dev_accuracy: MeanStd::of(&value_of_each(&rows, |row| row.dev.accuracy()))?,
+                dev_study_accuracy: MeanStd::of(&value_of_each(&rows, |row| row.dev.study_accuracy()))?,
+                dev_macro_f1: mean_f1(&rows, EpochRow::dev_macro_f1),
+                dev_positive_f1: mean_f1(&rows, EpochRow::dev_positive_f1).filter(|_| of_sentences),
+                dev_loss_nats: MeanStd::of(&value_of_each(&rows, |row| row.dev.loss_nats))?,
+                train_loss_nats: MeanStd::of(&value_of_each(&rows, |row| row.train_loss_nats))?,
             })
         })
         .collect()
@@ -67,13 +67,13 @@ pub(crate) fn labels_sentences(done: &Done) -> bool {
 }
 
 /// An F1 of an epoch, if all cells have it.
-fn f1(rows: &[&EpochRow], get: fn(&EpochRow) -> Option<f64>) -> Option<MeanStd> {
+fn mean_f1(rows: &[&EpochRow], get: fn(&EpochRow) -> Option<f64>) -> Option<MeanStd> {
     let all: Option<Vec<f64>> = rows.iter().map(|row| get(row)).collect();
     MeanStd::of(&all?)
 }
 
 /// Whether what learns changes from epoch to epoch.
-pub(crate) fn thaws(done: &Done) -> bool {
+pub(crate) fn changes_what_learns(done: &Done) -> bool {
     distinct(done.result.epochs.iter().map(|row| row.trainable)).len() > 1
 }
 

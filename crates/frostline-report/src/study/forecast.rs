@@ -4,7 +4,7 @@ use frostline_record::PredictedMemory;
 use frostline_score::MeanStd;
 use serde::Serialize;
 
-use crate::study::cells::{Done, over};
+use crate::study::cells::{Done, value_of_each};
 
 /// Prediction for a step, over cells that differ only in their seed.
 #[derive(Clone, Debug, Serialize)]
@@ -32,8 +32,8 @@ impl StepForecast {
     /// Returns nothing if no cell is done.
     pub fn of(done: &[&Done]) -> Option<Self> {
         Some(Self {
-            gflop_per_step: MeanStd::of(&over(done, |done| done.result.cost.gflop_per_step))?,
-            predicted_speedup: MeanStd::of(&over(done, |done| done.predicted_speedup()))?,
+            gflop_per_step: MeanStd::of(&value_of_each(done, |done| done.result.cost.gflop_per_step))?,
+            predicted_speedup: MeanStd::of(&value_of_each(done, |done| done.predicted_speedup()))?,
             predicted_memory: MemoryForecast::of(done),
         })
     }

@@ -4,12 +4,12 @@ use frostline_record::{Load, Score, Timing};
 use frostline_score::{MeanStd, ShareInterval};
 use serde::Serialize;
 
-use crate::study::cells::{BASELINE, CellResult, CellView, Done, distinct, over};
+use crate::study::cells::{BASELINE, CellResult, CellView, Done, distinct, value_of_each};
 use crate::study::epochs::{self, EpochStats};
 use crate::study::forecast::StepForecast;
 use crate::study::hardware::Hardware;
 use crate::study::place::{Placed, placed};
-use crate::study::stages::{self, StageStats, value};
+use crate::study::stages::{self, StageStats, score_value};
 
 placed!(struct CellGroup);
 
@@ -166,7 +166,7 @@ fn summarize_group(members: &[&CellView], all: &[CellView]) -> CellGroup {
         steps: done.first().map(|done| done.result.steps),
         dev: summarize_split(&done, "dev"),
         test: summarize_split(&done, "test"),
-        dev_gain: MeanStd::of(&gains(members, all)),
+        dev_gain: MeanStd::of(&gains_on_dev(members, all)),
         times: times_of_one_machine(&times_by),
         times_by,
         watched: loads.len(),
@@ -177,8 +177,8 @@ fn summarize_group(members: &[&CellView], all: &[CellView]) -> CellGroup {
 }
 
 /// Scores on dev minus the baseline's, of each member whose seed has a baseline.
-fn gains(members: &[&CellView], all: &[CellView]) -> Vec<f64> {
-    let score = |done: &Done| done.score("dev").map(value);
+fn gains_on_dev(members: &[&CellView], all: &[CellView]) -> Vec<f64> {
+    let score = |done: &Done| done.score("dev").map(score_value);
     let gain = |view: &&CellView| Some(score(view.done()?)? - score(baseline_of(view, all)?)?);
     members.iter().filter_map(gain).collect()
 }
@@ -204,16 +204,16 @@ fn count_parameters(done: &Done) -> ParameterCounts {
 fn summarize_split(done: &[&Done], name: &str) -> Option<SplitStats> {
     let scores: Vec<&Score> = done.iter().filter_map(|done| done.score(name)).collect();
     let words = scores.first()?.words;
-    let seeds = over(&scores, |score| score.accuracy());
+    let seeds = value_of_each(&scores, |score| score.accuracy());
     let accuracy = MeanStd::of(&seeds)?;
     let is_accuracy = scores.iter().all(|score| score.entities.is_none());
     Some(SplitStats {
         words,
         accuracy,
-        score: MeanStd::of(&over(&scores, value))?,
+        score: MeanStd::of(&value_of_each(&scores, score_value))?,
         accuracy_interval: ShareInterval::of(accuracy.mean, words).filter(|_| is_accuracy),
-        study_accuracy: MeanStd::of(&over(&scores, |score| score.study_accuracy()))?,
-        loss_nats: MeanStd::of(&over(&scores, |score| score.loss_nats))?,
+        study_accuracy: MeanStd::of(&value_of_each(&scores, |score| score.study_accuracy()))?,
+        loss_nats: MeanStd::of(&value_of_each(&scores, |score| score.loss_nats))?,
         seeds,
     })
 }
@@ -238,7 +238,7 @@ fn times_of_one_machine(times_by: &[(Hardware, GroupTimes)]) -> Option<GroupTime
 }
 
 fn summarize_times(timings: &[&Timing]) -> Option<GroupTimes> {
-    let stat = |get: fn(&Timing) -> f64| MeanStd::of(&over(timings, get));
+    let stat = |get: fn(&Timing) -> f64| MeanStd::of(&value_of_each(timings, get));
     let seconds = |get: fn(&Timing) -> f64| stat(get).map(|stat| stat.times(1e-3));
     let predicted: Vec<f64> = timings.iter().filter_map(|timing| timing.predicted_step_ms).collect();
     Some(GroupTimes {

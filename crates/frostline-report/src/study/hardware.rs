@@ -37,7 +37,7 @@ impl Hardware {
 }
 
 /// The hardware of all cells with a time, in their order.
-pub(crate) fn machines(cells: &[CellView]) -> Vec<Hardware> {
+pub(crate) fn find_machines(cells: &[CellView]) -> Vec<Hardware> {
     let timed = cells.iter().filter_map(CellView::done).filter(|done| done.timing.is_some());
     distinct(timed.map(|done| Hardware::of(&done.made_by)))
 }

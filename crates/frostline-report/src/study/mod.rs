@@ -32,7 +32,7 @@ pub(crate) mod words;
 
 pub(crate) use cells::{BASELINE, CellResult, CellView, Done, SPLITS, distinct};
 pub(crate) use groups::{CellGroup, SplitStats};
-pub(crate) use panels::{Panel, named, panels, unnamed_note};
+pub(crate) use panels::{Panel, choose_named, panels, unnamed_note};
 pub(crate) use place::Placed;
 pub(crate) use stored::StoredPredictions;
 pub(crate) use whole::Study;

@@ -148,7 +148,7 @@ impl<'a> Sides<'a> {
                 None => by_texts.push((texts, vec![gains])),
             }
         }
-        by_texts.into_iter().map(|(texts, all)| stratum(&texts, all)).collect()
+        by_texts.into_iter().map(|(texts, all)| mean_of_seeds(&texts, all)).collect()
     }
 
     /// The words by which A has more right than B, by seed and sentence, and each seed's text.
@@ -181,7 +181,7 @@ impl<'a> Sides<'a> {
 }
 
 /// The mean of comparisons on these texts.
-fn stratum(texts: &OfSeeds<'_>, all: Vec<Gains>) -> Result<Stratum, String> {
+fn mean_of_seeds(texts: &OfSeeds<'_>, all: Vec<Gains>) -> Result<Stratum, String> {
     let weight = all.len() as f64;
     let mean = mean_of(all);
     // The seeds of each text. Sentences that are not known may be any of those that are, but only one of them.

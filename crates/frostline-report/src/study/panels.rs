@@ -33,7 +33,7 @@ pub(crate) const NAMED: usize = 24;
 
 /// Which of these rows carry a name and colour: all of them, or if there are too many the
 /// baseline, then the highest and lowest.
-pub(crate) fn named(rows: &[(&str, f64)]) -> Vec<bool> {
+pub(crate) fn choose_named(rows: &[(&str, f64)]) -> Vec<bool> {
     let mut named = vec![rows.len() <= NAMED; rows.len()];
     if rows.len() <= NAMED {
         return named;
@@ -50,7 +50,7 @@ pub(crate) fn named(rows: &[(&str, f64)]) -> Vec<bool> {
     named
 }
 
-/// The note of a figure in which [`named`] leaves out names.
+/// The note of a figure in which [`choose_named`] leaves out names.
 pub(crate) fn unnamed_note(panels: &[Panel<'_>]) -> Option<String> {
     let with_result = |panel: &Panel<'_>| panel.groups.iter().filter(|group| group.dev.is_some()).count();
     let most = panels.iter().map(with_result).max()?;
@@ -74,9 +74,9 @@ mod tests {
         let names: Vec<String> = (0..64).map(|i| format!("p{i}")).collect();
         let mut rows: Vec<(&str, f64)> =
             names.iter().zip(0..).map(|(n, i)| (n.as_str(), f64::from(i))).collect();
-        assert!(named(&rows[..NAMED]).iter().all(|&named| named));
+        assert!(choose_named(&rows[..NAMED]).iter().all(|&named| named));
         rows[30].0 = BASELINE;
-        let named = named(&rows);
+        let named = choose_named(&rows);
         assert_eq!(named.iter().filter(|&&named| named).count(), NAMED / 2 + NAMED / 3 + 1);
         assert!(named[0] && named[63] && named[30] && !named[31]);
     }

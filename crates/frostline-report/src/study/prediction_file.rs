@@ -54,7 +54,7 @@ impl PredictionFile<'_> {
     /// It is not there, or has other bytes than its record names.
     pub fn text(&self, read: &mut dyn FnMut(&Cell, &StoredFile) -> Option<String>) -> Result<String, String> {
         let text = read(self.cell, self.file).ok_or_else(|| "it is not there".to_string())?;
-        checked(text, self.file)
+        check_bytes(text, self.file)
     }
 
     /// Whether it has the forms of words: published records have none.
@@ -72,7 +72,7 @@ impl PredictionFile<'_> {
 }
 
 /// Returns the text if it has the bytes that the record names.
-pub(crate) fn checked(text: String, file: &StoredFile) -> Result<String, String> {
+pub(crate) fn check_bytes(text: String, file: &StoredFile) -> Result<String, String> {
     if sha256(text.as_bytes()) == file.here() {
         Ok(text)
     } else {
@@ -87,6 +87,6 @@ mod tests {
     #[test]
     fn a_changed_file_is_refused() {
         let file = StoredFile::new("dev.tsv", b"x");
-        assert!(checked("y".into(), &file).is_err() && checked("x".into(), &file).is_ok());
+        assert!(check_bytes("y".into(), &file).is_err() && check_bytes("x".into(), &file).is_ok());
     }
 }

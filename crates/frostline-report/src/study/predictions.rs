@@ -58,7 +58,7 @@ impl SentencePredictions {
     /// # Errors
     /// It has other columns, or other counts than its record.
     pub fn add(&mut self, file: &PredictionFile<'_>, text: &str) -> Result<(), String> {
-        let found = same_as_record(counts(text, &file.facts.tags, file.has_words())?, file.score)?;
+        let found = same_as_record(count_labels(text, &file.facts.tags, file.has_words())?, file.score)?;
         self.found.insert(file.key(), found);
         Ok(())
     }
@@ -81,7 +81,7 @@ impl SentencePredictions {
 
 /// Counts gold and predicted labels, the last two of five columns below a head line. Labels are
 /// labels of train and of gold.
-fn counts(text: &str, tags: &[String], has_words: bool) -> Result<(Confusion, Items), String> {
+fn count_labels(text: &str, tags: &[String], has_words: bool) -> Result<(Confusion, Items), String> {
     let mut pairs = Vec::new();
     let (mut shape, mut whole) = (String::new(), String::new());
     for (number, line) in text.lines().enumerate().skip(1) {
@@ -157,7 +157,7 @@ mod tests {
         let text =
             format!("{HEAD}1\t0\tgood\tpos\tpos\n2\t0\tbad\tneg\tpos\n3\t0\todd\tnew\tneg\n4\t0\t\tneg\t_\n");
         let (found, items) =
-            counts(&text, &["neg".into(), "pos".into(), "rare".into()], true).expect("counts");
+            count_labels(&text, &["neg".into(), "pos".into(), "rare".into()], true).expect("counts");
         assert_eq!(items.right, [true, false, false, false]);
         assert_eq!(found.tags, ["neg", "new", "pos", "rare"]);
         assert_eq!(found.counts, [[0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_torn_file_is_told_with_its_line() {
-        let fault = counts(&format!("{HEAD}1\t0\tgood\tpos"), &[], true).expect_err("four columns");
+        let fault = count_labels(&format!("{HEAD}1\t0\tgood\tpos"), &[], true).expect_err("four columns");
         assert_eq!(fault, "line 2 has 4 columns, not 5");
     }
 

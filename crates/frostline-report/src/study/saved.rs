@@ -14,7 +14,7 @@ const MOST_NAMED: usize = 3;
 
 /// The share of the time of a step of `none` that a policy is predicted to save; nothing for `none`, and if stages
 /// have steps of different costs.
-pub(crate) fn predicted(study: &Study, group: &CellGroup) -> Option<f64> {
+pub(crate) fn predicted_share(study: &Study, group: &CellGroup) -> Option<f64> {
     let is_one = group.policy != BASELINE && !group.is_staged();
     Some(1.0 - study.standing(group).filter(|_| is_one)?.step_cost)
 }
@@ -23,7 +23,7 @@ pub(crate) fn predicted(study: &Study, group: &CellGroup) -> Option<f64> {
 pub(crate) fn predicted_shown(study: &Study, group: &CellGroup) -> TableValue {
     match group.policy == BASELINE && !group.is_staged() && study.standing(group).is_some() {
         true => "baseline".into(),
-        false => predicted(study, group).into(),
+        false => predicted_share(study, group).into(),
     }
 }
 

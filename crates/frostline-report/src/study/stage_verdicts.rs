@@ -12,7 +12,7 @@ type TaskPlace = (usize, usize, usize);
 
 /// Judges what every stage changed of every task. The intervals of all stages and tasks of a language on a split hold
 /// together. `margin` is in points.
-pub(crate) fn judge(groups: &mut [CellGroup], cells: &[CellView], outcomes: &Outcomes, margin: f64) {
+pub(crate) fn judge_stages(groups: &mut [CellGroup], cells: &[CellView], outcomes: &Outcomes, margin: f64) {
     for split in SPLITS {
         let langs = distinct(groups.iter().map(|group| group.lang.as_str()));
         let row = |place| (place, pairs_of_stage(groups, cells, split, place));

@@ -74,7 +74,7 @@ impl ScoredBy {
 }
 
 /// A score's number by its own metric, in [0, 1].
-pub(crate) fn value(score: &Score) -> f64 {
+pub(crate) fn score_value(score: &Score) -> f64 {
     score.entities.map_or_else(|| score.accuracy(), |entities| entities.f1())
 }
 
@@ -175,7 +175,7 @@ fn of_stage(at: usize, stage: &StageOutcome, settings: Option<&Settings>, done: 
     let others = result.tasks.keys().filter(|name| **name != result.headline);
     let is_here = |row: &&EpochRow| row.stage as usize == at + 1;
     let tasks = [&result.headline].into_iter().chain(others).map(|name| {
-        let learned = settings.is_some_and(|settings| learns(settings, name, stage));
+        let learned = settings.is_some_and(|settings| learned_from(settings, name, stage));
         let dev = summarize_scores(at, name, "dev", done);
         let test = summarize_scores(at, name, "test", done);
         let scores = stage.tasks.get(name).and_then(|task| task.scores.values().next());
@@ -201,7 +201,7 @@ fn of_stage(at: usize, stage: &StageOutcome, settings: Option<&Settings>, done: 
 }
 
 /// Whether a stage of these settings learned from a task: not if all of its parameters were frozen.
-pub(crate) fn learns(settings: &Settings, task: &str, stage: &StageOutcome) -> bool {
+pub(crate) fn learned_from(settings: &Settings, task: &str, stage: &StageOutcome) -> bool {
     stage.accounts.trainable > 0
         && settings.train.epochs > 0
         && settings.tasks.get(task).is_some_and(|task| task.weight > 0.0)
@@ -216,7 +216,7 @@ fn summarize_scores(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Op
     let scores: Vec<&Score> = done.iter().filter_map(|result| score_at(result, at, task, split)).collect();
     let units = scores.first()?.words;
     let accuracy = ScoredBy::of(scores[0]) == ScoredBy::Accuracy;
-    let seeds: Vec<f64> = scores.iter().map(|score| value(score)).collect();
+    let seeds: Vec<f64> = scores.iter().map(|score| score_value(score)).collect();
     let score = MeanStd::of(&seeds)?;
     Some(TaskScores {
         units,
@@ -234,7 +234,7 @@ fn change_at(at: usize, task: &str, split: &str, done: &[&Outcome]) -> Option<St
     };
     let pairs = done.iter().filter_map(|result| {
         let (old, new) = (score_at(result, before, task, split)?, score_at(result, at, task, split)?);
-        Some((value(old), value(new)))
+        Some((score_value(old), score_value(new)))
     });
     let pairs: Vec<(f64, f64)> = pairs.collect();
     let files = done.iter().filter_map(|result| stored(result, before).zip(stored(result, at)));

@@ -197,7 +197,7 @@ impl SplitText {
 }
 
 /// A word's outcome; the file has no reason for a missing prediction, and nothing here needs it.
-pub(crate) fn outcome(gold: usize, predicted: Option<usize>) -> WordOutcome {
+pub(crate) fn word_outcome(gold: usize, predicted: Option<usize>) -> WordOutcome {
     match predicted {
         Some(tag) => WordOutcome::tagged(Some(gold), tag),
         None => WordOutcome::truncated(Some(gold)),

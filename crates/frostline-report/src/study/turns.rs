@@ -149,8 +149,11 @@ impl StepCosts {
                     measured,
                     hardware: Hardware::of(&times.made_by),
                     ratio: base.map(|base| {
-                        let found = ratio(one.compared(by_cpu_time), base.compared(by_cpu_time));
-                        widened(found, if by_cpu_time { DOUBT * (1.0 - found.value).abs() } else { 0.0 })
+                        let found = estimate_ratio(one.compared(by_cpu_time), base.compared(by_cpu_time));
+                        widen_interval(
+                            found,
+                            if by_cpu_time { DOUBT * (1.0 - found.value).abs() } else { 0.0 },
+                        )
                     }),
                     rounds: one.step_ms.len(),
                     on_gpu,
@@ -188,11 +191,11 @@ impl StepCosts {
 }
 
 /// A ratio of times that may be so much more or less.
-pub(crate) fn widened(ratio: Estimate, doubt: f64) -> Estimate {
+pub(crate) fn widen_interval(ratio: Estimate, doubt: f64) -> Estimate {
     Estimate { low: ratio.low - doubt, high: ratio.high + doubt, ..ratio }
 }
 
-fn ratio(own: &[f64], other: &[f64]) -> Estimate {
+fn estimate_ratio(own: &[f64], other: &[f64]) -> Estimate {
     median(&own.iter().zip(other).map(|(own, other)| own / other).collect::<Vec<_>>(), 0.95)
 }
 

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, HashSet};
 use frostline_record::{Cell, GridPlace, Reading, Record, Sweep, Twin, find_twins};
 
 use crate::number::listed;
-use crate::study::cells::{CellView, distinct, shown};
+use crate::study::cells::{CellView, distinct, show_value};
 use crate::study::groups::CellGroup;
 
 /// Returns the sweep without cells that repeat others. A sweep that was run as a whole has none; one of an older version, or
 /// with cells of several plans, may have them.
-pub(crate) fn merged(sweep: &Sweep, records: &[Record]) -> Sweep {
+pub(crate) fn merge_twins(sweep: &Sweep, records: &[Record]) -> Sweep {
     let blocks = blocks_by_config(records);
-    let found = find_twins(sweep.cells.iter().map(|cell| (&cell.settings, reading(cell, &blocks))));
+    let found = find_twins(sweep.cells.iter().map(|cell| (&cell.settings, cell_reading(cell, &blocks))));
     let axes = sweep.plan.extra_axes();
     let place = |at: usize| GridPlace::new(&sweep.cells[at].settings, &axes);
     let done: HashSet<&str> =
@@ -56,7 +56,7 @@ fn blocks_by_config(records: &[Record]) -> BTreeMap<&str, usize> {
         .collect()
 }
 
-fn reading(cell: &Cell, blocks: &BTreeMap<&str, usize>) -> Option<Reading> {
+fn cell_reading(cell: &Cell, blocks: &BTreeMap<&str, usize>) -> Option<Reading> {
     let blocks = *blocks.get(cell.inputs.get("config")?.sha256.as_str())?;
     let contents = cell.inputs.iter().map(|(role, input)| (role.clone(), input.sha256.clone())).collect();
     Some(Reading { contents, blocks: blocks.into() })
@@ -156,7 +156,7 @@ const DATASETS: &str = "are the same dataset, file by file";
 const OTHERS: &str = "have the same contents";
 
 /// Sentences about names that mean the same, for readers who look for a name that has no row.
-pub(crate) fn sentences(sweep: &Sweep) -> Vec<String> {
+pub(crate) fn twin_sentences(sweep: &Sweep) -> Vec<String> {
     let axes = sweep.plan.extra_axes();
     let own: HashSet<&str> = sweep.cells.iter().map(|cell| cell.settings.policy.as_str()).collect();
     // What is the same, if that holds, and both names.
@@ -207,7 +207,7 @@ pub(crate) fn name_policies(groups: &mut [CellGroup], sweep: &Sweep) {
 }
 
 /// How many records belong to no cell of a sweep.
-pub(crate) fn strays(sweep: &Sweep, records: &[Record]) -> usize {
+pub(crate) fn count_strays(sweep: &Sweep, records: &[Record]) -> usize {
     let known: HashSet<&str> = sweep.cells.iter().map(|cell| cell.id.as_str()).collect();
     records.iter().filter(|record| !known.contains(record.cell.id.as_str())).count()
 }
@@ -223,5 +223,5 @@ fn value_at(place: &GridPlace, axis: &str) -> String {
 }
 
 fn text(value: &toml::Value) -> String {
-    serde_json::to_value(value).map_or_else(|_| "?".into(), |value| shown(&value))
+    serde_json::to_value(value).map_or_else(|_| "?".into(), |value| show_value(&value))
 }

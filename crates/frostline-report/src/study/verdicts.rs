@@ -13,7 +13,7 @@ use crate::study::groups::CellGroup;
 use crate::study::outcomes::{After, Outcomes, Twins};
 use crate::study::place::{Placed, PolicyPlace, placed};
 use crate::study::scores::ScoreKind;
-use crate::study::stages::value;
+use crate::study::stages::score_value;
 
 /// The least number of seeds for a stochastic order.
 const SEEDS_FOR_ORDER: usize = 5;
@@ -173,7 +173,7 @@ fn stochastic_order(paired: &[(&CellView, &CellView)], split: &str) -> Option<St
     if paired.len() < SEEDS_FOR_ORDER {
         return None;
     }
-    let score = |view: &CellView| Some(value(view.done()?.score(split)?));
+    let score = |view: &CellView| Some(score_value(view.done()?.score(split)?));
     let a: Option<Vec<f64>> = paired.iter().map(|(view, _)| score(view)).collect();
     let b: Option<Vec<f64>> = paired.iter().map(|(_, view)| score(view)).collect();
     let resampling = Resampling { resamples: 1_000, seed: SEED, ..Resampling::default() };
@@ -181,7 +181,7 @@ fn stochastic_order(paired: &[(&CellView, &CellView)], split: &str) -> Option<St
 }
 
 /// A margin in words: `0.5 points`.
-pub(crate) fn points(margin: f64) -> String {
+pub(crate) fn show_points(margin: f64) -> String {
     let text = fixed(margin, 4);
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "1" { "1 point".into() } else { format!("{text} points") }

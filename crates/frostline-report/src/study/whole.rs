@@ -50,8 +50,8 @@ pub(crate) struct Study {
 impl Study {
     /// Records may be missing, failed or in any order.
     pub fn new(sweep: &Sweep, records: &[Record]) -> Self {
-        let strays = twins::strays(sweep, records);
-        let sweep = twins::merged(sweep, records);
+        let strays = twins::count_strays(sweep, records);
+        let sweep = twins::merge_twins(sweep, records);
         let cells = cells::cells(&sweep, records);
         let mut groups = groups::groups(&cells);
         twins::name_policies(&mut groups, &sweep);
@@ -59,7 +59,7 @@ impl Study {
             Examined { plan: &sweep.plan, cells: &cells, groups: &groups, rates: sweep.rates.as_ref() };
         let study = Self {
             sanity: sanity::find_problems(&examined),
-            machines: hardware::machines(&cells),
+            machines: hardware::find_machines(&cells),
             standings: Vec::new(),
             cells,
             groups,
@@ -99,7 +99,7 @@ impl Study {
             Judging { levels: levels.as_ref(), ..Judging::new(outcomes.both(), advice::SPLIT, margin) };
         let pairs = &self.sweep.plan.decide.pairs;
         self.pairs = pair_verdicts::judge_pairs(&self.cells, &self.groups, pairs, &judging);
-        stage_verdicts::judge(&mut self.groups, &self.cells, &outcomes, margin);
+        stage_verdicts::judge_stages(&mut self.groups, &self.cells, &outcomes, margin);
         self.outcomes = outcomes;
         self.standings = advice::rank_groups(&self.cells, &self.groups, &self.verdicts);
         let baselines = self.all_baselines();
@@ -107,7 +107,7 @@ impl Study {
             advice::recommend_policies(&self.groups, &self.standings, &self.verdicts, &baselines, margin);
         // If comparisons are worthless, nothing is recommended; advice itself looks at seeds.
         let sanity = &self.sanity;
-        let forbids = |one: &Advice| sanity::forbidding(sanity, &one.langs, &one.extras);
+        let forbids = |one: &Advice| sanity::first_forbidding(sanity, &one.langs, &one.extras);
         self.advice.retain(|one| forbids(one).is_none_or(|finding| finding.kind == FindingKind::FewSeeds));
         self
     }
@@ -116,7 +116,10 @@ impl Study {
     pub fn sanity_lines(&self) -> Option<(String, Vec<FindingLine>)> {
         let (langs, axes) = (self.langs(), self.axes());
         let places = PlaceNames { langs: &langs, axes: &axes };
-        Some((sanity::summary(&self.sanity, &places)?, sanity::lines(&self.sanity, &places)))
+        Some((
+            sanity::summarise_findings(&self.sanity, &places)?,
+            sanity::finding_lines(&self.sanity, &places),
+        ))
     }
 
     /// What a group costs, compared with others.

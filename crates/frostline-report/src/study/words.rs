@@ -17,7 +17,7 @@ pub(crate) const SYNTHETIC_SHORT: &str =
     "SYNTHETIC DATA: made-up sentences; no finding about any real language";
 
 /// The banner of a synthetic plan.
-pub(crate) fn banner(study: &Study, page: &mut Page) {
+pub(crate) fn write_banner(study: &Study, page: &mut Page) {
     if study.synthetic() {
         page.quote(format!("**{SYNTHETIC}**"));
     }
@@ -33,7 +33,7 @@ pub(crate) struct CountedUnits {
 pub(crate) const SENTENCES: CountedUnits = CountedUnits { one: "sentence", many: "sentences" };
 
 /// What the headline of the cells counts; a neutral word if they differ in it.
-pub(crate) fn units(study: &Study) -> CountedUnits {
+pub(crate) fn counted_units(study: &Study) -> CountedUnits {
     match distinct(study.cells.iter().map(headline_unit)).as_slice() {
         [Unit::Sentences] => SENTENCES,
         [] | [Unit::Words] => CountedUnits { one: "word", many: "words" },
@@ -47,7 +47,7 @@ fn headline_unit(view: &CellView) -> Unit {
 }
 
 /// What the cells learn: to tag words, to label sentences, or both.
-pub(crate) fn learned(study: &Study) -> String {
+pub(crate) fn what_is_learned(study: &Study) -> String {
     let tasks = study.cells.iter().flat_map(|view| view.cell.settings.tasks.values());
     let units: Vec<Unit> = distinct(tasks.map(TaskSettings::unit));
     let has = |unit| units.contains(&unit);
@@ -65,7 +65,7 @@ pub(crate) fn extras_name(study: &Study, extras: &[String]) -> String {
 }
 
 /// How many cells are done, failed and missing: `30 cells: 28 done, 1 failed, 1 missing`.
-pub(crate) fn progress(study: &Study) -> String {
+pub(crate) fn describe_progress(study: &Study) -> String {
     let count = |name: &str| {
         let cells = study.cells.iter();
         cells.filter(|view| view.state.name() == name).count()
@@ -80,7 +80,7 @@ pub(crate) fn progress(study: &Study) -> String {
 }
 
 /// The seeds of a group as a table shows them: `3`, or `2 of 3` if some are not done.
-pub(crate) fn seeds(group: &CellGroup) -> String {
+pub(crate) fn show_seeds(group: &CellGroup) -> String {
     if group.seeds_done == group.seeds_planned {
         group.seeds_done.to_string()
     } else {
@@ -89,7 +89,7 @@ pub(crate) fn seeds(group: &CellGroup) -> String {
 }
 
 /// How far the dev accuracies of a language may be off because dev is a sample.
-pub(crate) fn sampling(study: &Study, lang: &str) -> Option<(u64, f64)> {
+pub(crate) fn sampling_error(study: &Study, lang: &str) -> Option<(u64, f64)> {
     let splits = study.groups_of(lang).filter_map(|group| group.dev.as_ref());
     splits
         .filter_map(|dev| Some((dev.words, dev.accuracy_interval?.half_width())))
@@ -97,7 +97,7 @@ pub(crate) fn sampling(study: &Study, lang: &str) -> Option<(u64, f64)> {
 }
 
 /// Cells that are not done, with why.
-pub(crate) fn undone(study: &Study) -> Vec<(String, &'static str, String)> {
+pub(crate) fn undone_cells(study: &Study) -> Vec<(String, &'static str, String)> {
     let mut rows = Vec::new();
     for view in &study.cells {
         let why = match &view.state {

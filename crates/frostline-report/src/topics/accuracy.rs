@@ -8,7 +8,7 @@ use crate::fields::JsonFields;
 use crate::number::count;
 use crate::page::Page;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
-use crate::study::words::{SENTENCES, units};
+use crate::study::words::{SENTENCES, counted_units};
 use crate::study::{CellGroup, CellView, SplitStats, Study, panels};
 use crate::topic::{ReportPlace, Topic};
 
@@ -19,7 +19,7 @@ impl Topic for AccuracyTopic {
     fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
         match place {
             ReportPlace::Reading => page.items({
-                let points: &[&str] = match units(study) {
+                let points: &[&str] = match counted_units(study) {
                     SENTENCES => {
                         &["**Dev accuracy** counts every sentence of the dev split. A sentence whose label never \
                                     occurs in train counts as wrong."]
@@ -63,7 +63,7 @@ fn score<'a>(view: &'a CellView, split: &str) -> Option<&'a Score> {
 
 /// How far accuracies may be off because dev is a sample. Differences between policies are the topic `verdicts`.
 fn describe_margins(study: &Study, lang: &str, page: &mut Page) {
-    let units = units(study);
+    let units = counted_units(study);
     let judged = study.verdicts.of_lang(lang, "dev").any(|row| row.judged().is_some());
     page.section(3, "How sure are these accuracies?");
     page.table(facts::table(study, FactTable::Sampling, Some(lang)));
@@ -125,7 +125,7 @@ fn lost_words(study: &Study) -> Vec<String> {
              study's accuracy leaves them out.",
             count(lost),
             count(dev.words),
-            units(study).many,
+            counted_units(study).many,
             count(dev.truncated),
             count(dev.vanished),
             count(dev.unseen),
@@ -171,7 +171,7 @@ fn accuracy_bars(
 }
 
 fn dev_figure(study: &Study) -> Figure {
-    let many = units(study).many;
+    let many = counted_units(study).many;
     Figure {
         path: "figures/accuracy.svg",
         title: dev_accuracy!(" by what is frozen"),
@@ -195,7 +195,7 @@ fn dev_figure(study: &Study) -> Figure {
 
 /// A pair of bars per policy.
 fn dev_and_test(study: &Study) -> Figure {
-    let many = units(study).many;
+    let many = counted_units(study).many;
     Figure {
         path: "figures/dev_test.svg",
         title: "Dev and test accuracy by what is frozen",

@@ -7,7 +7,7 @@ use crate::keys;
 use crate::number::{count, fixed, listed};
 use crate::page::Page;
 use crate::study::baselines::{ANY, BaselineStats, first_of_seeds};
-use crate::study::words::{SENTENCES, extras_name, units};
+use crate::study::words::{SENTENCES, counted_units, extras_name};
 use crate::study::{CellGroup, CellView, Study, distinct};
 use crate::table::{Quantity, TableColumns};
 use crate::topic::{ReportPlace, Topic, TopicTable};
@@ -46,7 +46,7 @@ impl Topic for BaselinesTopic {
                 if self.all.is_empty() {
                     return;
                 }
-                let frequent = match units(study) {
+                let frequent = match counted_units(study) {
                     SENTENCES => {
                         "The *most frequent label* gives every sentence the label that train has most often."
                     }

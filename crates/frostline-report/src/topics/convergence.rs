@@ -10,9 +10,9 @@ use crate::fields::JsonFields;
 use crate::keys;
 use crate::page::Page;
 use crate::study::epochs::EpochStats;
-use crate::study::words::units;
+use crate::study::words::counted_units;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
-use crate::study::{CellGroup, Panel, Study, distinct, named, panels, unnamed_note};
+use crate::study::{CellGroup, Panel, Study, choose_named, distinct, panels, unnamed_note};
 use crate::table::Quantity;
 use crate::topic::{ReportPlace, Topic};
 
@@ -73,7 +73,7 @@ pub(crate) struct EpochFact {
 
 impl EpochFact {
     pub fn title(&self, study: &Study) -> String {
-        self.title.replace("{unit}", units(study).one)
+        self.title.replace("{unit}", counted_units(study).one)
     }
 
     /// Whether it is the accuracy, which references count in two ways.
@@ -232,7 +232,7 @@ fn policy_lines(
     });
     let lines: Vec<_> = lines.collect();
     let ends: Vec<(&str, f64)> = lines.iter().map(|(policy, _, end)| (*policy, *end)).collect();
-    let named = named(&ends);
+    let named = choose_named(&ends);
     let lines = lines.into_iter().zip(named).map(|((policy, points, _), named)| ChartLine {
         name: named.then(|| policy.to_string()),
         tone: Tone::of(study.place_of(policy), named),

@@ -14,7 +14,7 @@ use crate::fields::JsonFields;
 use crate::number::count;
 use crate::page::Page;
 use crate::study::baselines::{self, BaselineStats};
-use crate::study::words::units;
+use crate::study::words::counted_units;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Quantity, TableColumns};
@@ -89,7 +89,7 @@ impl LearningCurvesTopic {
             about: format!(
                 "Each line is a policy's mean accuracy on dev over all {}, by how many sentences it learned from; \
                  grey lines are baselines on the same sentences.",
-                units(study).many
+                counted_units(study).many
             ),
             chart: Chart::Lines(LineChart {
                 panels: self.all.iter().map(|curves| curves_panel(study, curves)).collect(),
@@ -216,7 +216,7 @@ fn of_baselines(study: &Study, cells: &[&CellView]) -> Vec<LearningCurve> {
             Some(baseline.scores.get(split)?.accuracy())
         };
         let unit = first.first()?.done()?.result.facts().unit;
-        let curve = curve(BaselineStats::name(name, unit), &first, score, baselines::spread);
+        let curve = curve(BaselineStats::name(name, unit), &first, score, baselines::spread_of_values);
         (!curve.points.is_empty()).then_some(curve)
     };
     [MOST_FREQUENT, PROBE].into_iter().filter_map(curve).collect()

@@ -10,12 +10,12 @@ use crate::page::{Page, PageFile};
 use crate::render::markdown;
 use crate::study::cells::SPLITS;
 use crate::study::outcomes::drawn_share;
-use crate::study::words::{banner, extras_name};
+use crate::study::words::{extras_name, write_banner};
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Quantity, TableColumns};
 use crate::topic::{ReportPlace, Topic};
 use crate::topics::sentences::counts::balance_words;
-use crate::topics::stages::capital;
+use crate::topics::stages::capital_split;
 
 /// The most data of one language that are shown.
 const SHOWN: usize = 24;
@@ -57,7 +57,7 @@ impl Topic for DataTopic {
         }
         let mut page = Page::default();
         page.section(1, format!("The data: {}", study.sweep.plan.name));
-        banner(study, &mut page);
+        write_banner(study, &mut page);
         add_tables(&all, &mut page);
         vec![PageFile {
             path: "data.md",
@@ -204,7 +204,7 @@ fn add_tags(facts: &TaskFacts, page: &mut Page) {
     names.sort_by_key(|name| (std::cmp::Reverse(found(&facts.train, name)), *name));
     let columns = TableColumns::default().column(unit, Quantity::Text, |tag: &&String| code(tag));
     let columns = facts.splits().fold(columns, |columns, (name, split)| {
-        columns.column(capital(name), Quantity::Count, move |tag| found(split, tag)).column(
+        columns.column(capital_split(name), Quantity::Count, move |tag| found(split, tag)).column(
             "%",
             Quantity::Share(2),
             move |tag| found(split, tag) as f64 / split.words.max(1) as f64,

@@ -5,7 +5,7 @@ use crate::chart::{Chart, ChartNote, Figure, Scatter, ScatterPanel, ScatterPoint
 use crate::number::listed;
 use crate::study::advice::SPLIT;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
-use crate::study::{BASELINE, CellGroup, Panel, Study, distinct, named, panels, saved, unnamed_note};
+use crate::study::{BASELINE, CellGroup, Panel, Study, choose_named, distinct, panels, saved, unnamed_note};
 use crate::topic::Topic;
 
 /// Accuracy against time, with the Pareto front.
@@ -59,7 +59,7 @@ impl TimeSource {
 
     fn saved(self, study: &Study, group: &CellGroup) -> Option<(f64, Option<[f64; 2]>)> {
         if self == Self::Predicted {
-            let saved = if group.policy == BASELINE { 0.0 } else { saved::predicted(study, group)? };
+            let saved = if group.policy == BASELINE { 0.0 } else { saved::predicted_share(study, group)? };
             return Some((saved, None));
         }
         let found = study.step_cost(group)?.saving()?;
@@ -165,7 +165,7 @@ fn panel_points(study: &Study, source: TimeSource, panel: &Panel<'_>, judged: bo
     let ends: Vec<(&str, f64)> =
         places.iter().map(|place| (place.group.policy.as_str(), place.accuracy)).collect();
     let percent = |share: f64| 100.0 * share;
-    let points = places.iter().zip(named(&ends)).map(|(place, named)| ScatterPoint {
+    let points = places.iter().zip(choose_named(&ends)).map(|(place, named)| ScatterPoint {
         name: named.then(|| place.group.policy.clone()),
         tone: Tone::of(study.place_of(&place.group.policy), named),
         x: percent(place.saved),

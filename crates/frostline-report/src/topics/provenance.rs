@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::fields::JsonFields;
 use crate::number::{listed, plural};
 use crate::page::Page;
-use crate::study::cells::shown;
+use crate::study::cells::show_value;
 use crate::study::hardware::Hardware;
 use crate::study::{CellView, Study, distinct};
 use crate::table::{Quantity, TableColumns};
@@ -113,7 +113,7 @@ fn with_own<T: Clone + PartialEq>(
 ) -> Vec<(T, Vec<String>)> {
     let all = distinct(study.cells.iter().map(|view| of(&view.cell.settings)));
     let shown = |value: &toml::Value| {
-        value.as_float().map_or_else(|| value.to_string(), |number| shown(&serde_json::json!(number)))
+        value.as_float().map_or_else(|| value.to_string(), |number| show_value(&serde_json::json!(number)))
     };
     let with = all.into_iter().map(|one| {
         let own = own(&study.sweep.plan, &one);

@@ -78,7 +78,7 @@ fn metric_name<'a>(tasks: impl Iterator<Item = &'a TaskStats>) -> &'static str {
 }
 
 /// A split at the start of a head.
-pub(crate) fn capital(split: &str) -> &'static str {
+pub(crate) fn capital_split(split: &str) -> &'static str {
     match split {
         "train" => "Train",
         "dev" => "Dev",
@@ -89,7 +89,7 @@ pub(crate) fn capital(split: &str) -> &'static str {
 fn describe_scores(study: &Study, lang: &str, page: &mut Page) {
     let name = metric_name(stage_rows(study, lang).filter_map(|(_, stage)| headline_task(stage)));
     let columns = SPLITS.into_iter().fold(key_columns(study), |columns, split| {
-        let capital = capital(split);
+        let capital = capital_split(split);
         let columns = columns.optional(format!("{capital} {name}"), Quantity::Percent(2), move |row| {
             Some(headline_task(row.1)?.on(split)?.score)
         });
@@ -114,7 +114,7 @@ pub(crate) fn with_change<'a, R: 'a>(
     rank: u8,
     of: impl Fn(&R) -> Option<&'a StageChange> + Clone + 'a,
 ) -> TableColumns<'a, R> {
-    let (capital, told) = (capital(split), of.clone());
+    let (capital, told) = (capital_split(split), of.clone());
     columns
         .ranked(rank, format!("{capital}: {name}"), Quantity::Points(2), move |row| {
             of(row).map(StageChange::difference)
@@ -130,7 +130,7 @@ pub(crate) fn with_relative_change<'a, R: 'a>(
     split: &'static str,
     of: impl Fn(&R) -> Option<&'a StageChange> + Clone + 'a,
 ) -> TableColumns<'a, R> {
-    let (capital, errors) = (capital(split), of.clone());
+    let (capital, errors) = (capital_split(split), of.clone());
     columns
         .optional(format!("{capital}: relative change"), Quantity::SignedPercent(2), move |row| {
             of(row).and_then(|change| change.relative)

@@ -7,7 +7,7 @@ use crate::keys;
 use crate::number::{count, plural};
 use crate::page::Page;
 use crate::study::baselines::BaselineStats;
-use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats, learns, value};
+use crate::study::stages::{ScoredBy, StageChange, StageStats, TaskStats, learned_from, score_value};
 use crate::study::{CellGroup, CellView, SPLITS, Study, distinct};
 use crate::table::{Quantity, TableColumns, TableValue};
 use crate::topic::{ReportPlace, Topic, TopicTable};
@@ -63,7 +63,8 @@ fn file_rows(study: &Study) -> Vec<ScoredSplit<'_>> {
         let settings = view.cell.settings.in_stages().unwrap_or_default();
         for (at, stage) in done.result.stages.iter().enumerate() {
             for (task, found) in &stage.tasks {
-                let learned = settings.get(at).is_some_and(|(_, settings)| learns(settings, task, stage));
+                let learned =
+                    settings.get(at).is_some_and(|(_, settings)| learned_from(settings, task, stage));
                 let unit = done.result.tasks.get(task).map(|facts| facts.unit);
                 let scores = SPLITS.iter().filter_map(|&split| Some((split, found.scores.get(split)?)));
                 rows.extend(scores.map(|(split, score)| ScoredSplit {
@@ -94,7 +95,7 @@ fn file_columns(study: &Study) -> TableColumns<'_, ScoredSplit<'_>> {
         .column("metric", Quantity::Text, |row| {
             ScoredBy::of(row.score).name().replace(' ', "_").to_lowercase()
         })
-        .column("score", Quantity::Share(2), |row| value(row.score))
+        .column("score", Quantity::Share(2), |row| score_value(row.score))
         .column("accuracy", Quantity::Share(2), |row| row.score.accuracy())
         .column("loss_nats", Quantity::Number(4, "nats"), |row| row.score.loss_nats)
         .column("sentences", Quantity::Count, |row| row.score.sentences)
@@ -164,7 +165,7 @@ fn baseline_columns<'a>(study: &Study, staged: bool) -> TableColumns<'a, &'a Bas
     let nothing = |_: &&BaselineStats| TableValue::Missing;
     TableColumns::default()
         .column("Task", Quantity::Text, |one: &&'a BaselineStats| one.task.clone())
-        .and(keys::frozen(
+        .and(keys::policy_columns(
             study,
             |one: &&'a BaselineStats| format!("*{}*", one.title()),
             |one: &&'a BaselineStats| &one.extras,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::chart::{Figure, LineChart, YAxis};
 use crate::fields::JsonFields;
-use crate::study::words::{SENTENCES, units};
+use crate::study::words::{SENTENCES, counted_units};
 use crate::study::{CellGroup, CellView, Done, Study};
 use crate::topic::Topic;
 use crate::topics::convergence::curves_figure;
@@ -27,7 +27,7 @@ impl Topic for TrainLossTopic {
         let points = |group: &CellGroup| {
             loss_curve(study, group).iter().map(|point| (point.step as f64, point.loss_nats)).collect()
         };
-        let units = units(study);
+        let units = counted_units(study);
         let note = format!(
             "The vertical axis is logarithmic: equal steps are equal factors. Dropout is on, so the \
              loss is higher than a finished model's on the same {}.",

@@ -7,8 +7,8 @@ use crate::number::{capital, count, fixed, listed, plural, signed};
 use crate::page::Page;
 use crate::study::advice::{Advice, Choice, Open, SPLIT};
 use crate::study::pair_verdicts::PairVerdict;
-use crate::study::verdicts::{PolicyVerdict, points};
-use crate::study::words::{SENTENCES, extras_name, units};
+use crate::study::verdicts::{PolicyVerdict, show_points};
+use crate::study::words::{SENTENCES, counted_units, extras_name};
 use crate::study::{CellGroup, SPLITS, Study, distinct};
 use crate::study::{described, saved};
 use crate::table::{PaperTable, Quantity, TableColumns, TableValue};
@@ -23,7 +23,7 @@ impl Topic for VerdictsTopic {
     fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
         match place {
             ReportPlace::Opening => page.items({
-                opening(study)
+                write_opening(study)
             }),
             ReportPlace::Reading => page.items({
                 if !study.has_baseline() {
@@ -35,7 +35,7 @@ impl Topic for VerdictsTopic {
                      these, which does not mean equal. The intervals of a language hold together: with a probability of 95 %, all of \
                      them contain their true difference. Policies are compared with the same seed on the same sentences. \
                      {grown}docs/statistics.md explains the rule.",
-                    margin = points(study.margin()),
+                    margin = show_points(study.margin()),
                     grown = if study.levels().is_some() { GROWN } else { "" }
                 )]
             }),
@@ -69,7 +69,7 @@ impl Topic for VerdictsTopic {
 }
 
 /// What came out, in a few sentences: how many policies differ, what to freeze, and what is missing.
-pub(crate) fn opening(study: &Study) -> Vec<String> {
+pub(crate) fn write_opening(study: &Study) -> Vec<String> {
     let rows: Vec<&PolicyVerdict> = study.verdicts.rows.iter().filter(|row| row.split == SPLIT).collect();
     if rows.is_empty() {
         return Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn opening(study: &Study) -> Vec<String> {
     }
     let several = study.langs().len() > 1;
     let whole = study.advice.iter().filter(|advice| several == (advice.langs.len() > 1));
-    sentences.extend(whole.map(|advice| recommendation(study, advice)));
+    sentences.extend(whole.map(|advice| write_recommendation(study, advice)));
     sentences
 }
 
@@ -122,7 +122,7 @@ fn summarize_differences(study: &Study, rows: &[&PolicyVerdict]) -> String {
             true => fixed(-low, 2),
             false => format!("{} to {}", fixed(-high, 2), fixed(-low, 2)),
         };
-        let margin = points(study.margin());
+        let margin = show_points(study.margin());
         return format!(
             "{every} costs {costs} points of {SPLIT} {metric} against `none`, more than the margin of {margin}."
         );
@@ -132,7 +132,7 @@ fn summarize_differences(study: &Study, rows: &[&PolicyVerdict]) -> String {
     };
     let worse = found.iter().filter(is_between).count();
     let freezing = beginning("freezing");
-    let margin = points(study.margin());
+    let margin = show_points(study.margin());
     let kinds = [
         (bad, format!("shown to lose more than {margin}")),
         (worse, format!("worse, but whether by more than {margin} is not decided")),
@@ -158,14 +158,14 @@ fn explain_missing(rows: &[&PolicyVerdict]) -> String {
 }
 
 /// A recommendation as a sentence or two.
-pub(crate) fn recommendation(study: &Study, advice: &Advice) -> String {
+pub(crate) fn write_recommendation(study: &Study, advice: &Advice) -> String {
     let extras = extras_name(study, &advice.extras);
     let within = if extras.is_empty() { String::new() } else { format!(" with {extras}") };
     let (place, each) = match advice.langs.as_slice() {
         [one] => (format!("In {one}{within}"), ""),
         all => (format!("Over {}{within}", listed(all)), " in each of them"),
     };
-    let margin = points(advice.margin);
+    let margin = show_points(advice.margin);
     let open = advice.open.as_ref().map(|open| still_open(study, advice, open)).unwrap_or_default();
     let Some(choice) = &advice.choice else {
         let losing = match (advice.losing, advice.policies) {
@@ -232,7 +232,7 @@ fn recommendation_table(study: &Study) -> PaperTable {
     };
     let columns = TableColumns::default()
         .column("Language", Quantity::Text, lang)
-        .and(keys::axes(study, |advice: &&Advice| &advice.extras))
+        .and(keys::axis_columns(study, |advice: &&Advice| &advice.extras))
         .column("Policy", Quantity::Text, |advice| {
             advice.choice.as_ref().map_or("none is shown".to_string(), |choice| choice.policy.clone())
         })
@@ -253,7 +253,7 @@ fn recommendation_table(study: &Study) -> PaperTable {
     let names = study.advice.iter().map(name).collect();
     let caption = format!(
         "The cheapest policy that is shown to lose at most {} against none; a step's cost is predicted.",
-        points(study.margin())
+        show_points(study.margin())
     );
     let table = PaperTable::new("recommendation", caption, columns.table(&study.advice));
     table.named(names, 1 + study.axes().len(), "")
@@ -277,7 +277,7 @@ fn describe_verdicts(study: &Study, lang: &str, split: &'static str, page: &mut 
             page.paragraph("In cells with stages, a step is one of the last stage.");
         }
         let here = study.advice.iter().filter(|advice| advice.langs == [lang]);
-        here.for_each(|advice| page.item(recommendation(study, advice)));
+        here.for_each(|advice| page.item(write_recommendation(study, advice)));
     }
 }
 
@@ -295,7 +295,7 @@ fn describe_pairs(study: &Study, lang: &str, page: &mut Page) {
     let columns = TableColumns::default()
         .column("First", Quantity::Text, |pair: &&PairVerdict| pair.policies[0].clone())
         .column("Second", Quantity::Text, |pair| pair.policies[1].clone())
-        .and(keys::axes(study, |pair: &&PairVerdict| &pair.extras))
+        .and(keys::axis_columns(study, |pair: &&PairVerdict| &pair.extras))
         .column("Seeds", Quantity::Count, |pair| pair.compared.seeds.len())
         .column("First minus second", Quantity::Change(2), |pair| {
             pair.compared.judged().map(|found| found.difference.value)
@@ -312,7 +312,11 @@ fn describe_pairs(study: &Study, lang: &str, page: &mut Page) {
 /// What the table's columns mean, as far as this table needs it.
 fn explain_columns(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &mut Page) {
     let sentences = rows.iter().filter_map(|row| Some(row.judged()?.difference.sentences)).max().unwrap_or(0);
-    let of = if units(study) == SENTENCES { "" } else { ", since words of a sentence are not independent" };
+    let of = if counted_units(study) == SENTENCES {
+        ""
+    } else {
+        ", since words of a sentence are not independent"
+    };
     page.paragraph(format!(
         "Each cell is paired with the `none` cell of its seed, sentence by sentence ({} sentences of {split}). The \
          intervals are for other seeds and other sentences, and hold together: with a probability of 95 %, all of this table's \
@@ -321,7 +325,7 @@ fn explain_columns(study: &Study, rows: &[&PolicyVerdict], split: &str, page: &m
          **p** is 1 minus the confidence of the interval that ends at 0. \"What would decide\" assumes that the difference is what was \
          observed, and 80 % power.",
         count(sentences as u64),
-        points(study.margin())
+        show_points(study.margin())
     ));
     if study.levels().is_some() {
         page.paragraph(format!(

@@ -12,7 +12,7 @@ use crate::render::svg;
 use crate::study::words::SYNTHETIC;
 
 /// The chapters of the page.
-fn shown<'a>(page: &'a ReportDocument<'_>) -> impl Iterator<Item = &'a Chapter> {
+fn shown_chapters<'a>(page: &'a ReportDocument<'_>) -> impl Iterator<Item = &'a Chapter> {
     page.chapters.iter().filter(|chapter| chapter.shown != ShownIn::TextOnly)
 }
 
@@ -37,7 +37,7 @@ impl<'a> PageWriter<'a> {
         out += &self.contents();
         out += "<main id=\"main\" tabindex=\"-1\">\n";
         out += &self.opening();
-        for chapter in shown(page) {
+        for chapter in shown_chapters(page) {
             out += &self.chapter(chapter);
         }
         out += "<footer><p>Written by Frostline from stored records. The page loads nothing.</p></footer>\n</main>\n";
@@ -49,10 +49,10 @@ impl<'a> PageWriter<'a> {
             format!(
                 "<li><a href=\"#{}\">{}</a></li>\n",
                 xml(&chapter.id),
-                xml(&inline::plain(&chapter.title))
+                xml(&inline::plain_text(&chapter.title))
             )
         };
-        let links: String = shown(self.page).map(link).collect();
+        let links: String = shown_chapters(self.page).map(link).collect();
         format!(
             "<nav class=\"contents\" aria-label=\"Contents\"><p class=\"brand\"><a href=\"#main\">Frostline</a></p>\n\
              <ol>\n{links}</ol>\n<p class=\"tools\" id=\"tools\"></p></nav>\n"
@@ -118,7 +118,7 @@ impl<'a> PageWriter<'a> {
                 "<button type=button class=policy aria-pressed=true data-name=\"{}\" title=\"Double-click shows this \
                  policy alone\">{}<span>{}</span></button>\n",
                 xml(name),
-                svg::swatch(&page.policies, name),
+                svg::draw_swatch(&page.policies, name),
                 xml(name)
             )
         };
@@ -153,7 +153,7 @@ impl<'a> PageWriter<'a> {
                 open.pop();
                 out += "</div></details>\n";
             }
-            self.heading = inline::plain(title);
+            self.heading = inline::plain_text(title);
             let shown = self.inline(title);
             let rank = (level + 1).min(6);
             if chapter.folds.contains(level) {
@@ -218,7 +218,8 @@ impl<'a> PageWriter<'a> {
             drawing.elements()
         );
         let notes = drawing.notes.iter().filter(|note| self.noted.insert(note.to_string()));
-        let notes: String = notes.map(|note| format!("<li>{}</li>\n", xml(&inline::plain(note)))).collect();
+        let notes: String =
+            notes.map(|note| format!("<li>{}</li>\n", xml(&inline::plain_text(note)))).collect();
         if !notes.is_empty() {
             out += &format!("<ul class=notes>\n{notes}</ul>\n");
         }
@@ -234,7 +235,7 @@ impl<'a> PageWriter<'a> {
     }
 
     fn inline(&self, text: &str) -> String {
-        inline::html(text, &|target| {
+        inline::inline_html(text, &|target| {
             let chapter = self.page.chapters.iter().find(|chapter| chapter.file == Some(target))?;
             Some(chapter.id.clone())
         })

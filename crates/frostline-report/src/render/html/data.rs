@@ -6,7 +6,7 @@ use crate::browser::{Browser, BrowserCell, BrowserText};
 use crate::render::escape;
 
 /// An element with data that the script finds by its id.
-pub(super) fn element(id: &str, value: &Value) -> String {
+pub(super) fn data_element(id: &str, value: &Value) -> String {
     format!("<script type=\"application/json\" id=\"{id}\">{}</script>\n", json_text(value))
 }
 

@@ -7,13 +7,13 @@ pub(super) fn policy(style: &str, script: &str) -> String {
     format!(
         "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; \
          form-action 'none'",
-        digest(style),
-        digest(script)
+        script_digest(style),
+        script_digest(script)
     )
 }
 
 /// SHA-256 in base 64, as a policy names it.
-fn digest(text: &str) -> String {
+fn script_digest(text: &str) -> String {
     let digits: Vec<u8> = sha256(text.as_bytes())
         .chars()
         .filter_map(|digit| digit.to_digit(16))
@@ -48,6 +48,6 @@ mod tests {
             (base64(b"f"), base64(b"fo"), base64(b"foo")),
             ("Zg==".into(), "Zm8=".into(), "Zm9v".into())
         );
-        assert_eq!(digest(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+        assert_eq!(script_digest(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
     }
 }

@@ -4,7 +4,7 @@
 use crate::render::escape::xml;
 
 /// A text as HTML. `chapter` gives the chapter that holds what another file of the report does.
-pub(super) fn html(text: &str, chapter: &dyn Fn(&str) -> Option<String>) -> String {
+pub(super) fn inline_html(text: &str, chapter: &dyn Fn(&str) -> Option<String>) -> String {
     let signs: Vec<char> = text.chars().collect();
     let mut out = String::new();
     let mut plain = String::new();
@@ -16,9 +16,9 @@ pub(super) fn html(text: &str, chapter: &dyn Fn(&str) -> Option<String>) -> Stri
                 at += 2;
                 continue;
             }
-            '`' => code(&signs, at),
+            '`' => parse_code(&signs, at),
             '*' => strong_or_emphasis(&signs, at, chapter),
-            '[' => link(&signs, at, chapter),
+            '[' => parse_link(&signs, at, chapter),
             _ => None,
         }
         .map_or((None, at + 1), |(found, next)| (Some(found), next));
@@ -38,8 +38,8 @@ pub(super) fn html(text: &str, chapter: &dyn Fn(&str) -> Option<String>) -> Stri
 }
 
 /// A text without its marks.
-pub(super) fn plain(text: &str) -> String {
-    let marked = html(text, &|_| None);
+pub(super) fn plain_text(text: &str) -> String {
+    let marked = inline_html(text, &|_| None);
     let mut out = String::new();
     let mut inside = false;
     for sign in marked.chars() {
@@ -60,7 +60,7 @@ fn run(signs: &[char], at: usize) -> usize {
     signs[at..].iter().take_while(|&&sign| sign == signs[at]).count()
 }
 
-fn code(signs: &[char], at: usize) -> Option<(String, usize)> {
+fn parse_code(signs: &[char], at: usize) -> Option<(String, usize)> {
     let marks = run(signs, at);
     let mut end = at + marks;
     while end < signs.len() {
@@ -99,10 +99,14 @@ fn strong_or_emphasis(
     let end = (start + 1..signs.len()).find(closes)?;
     let inside: String = signs[start..end].iter().collect();
     let name = if marks == 2 { "strong" } else { "em" };
-    Some((format!("<{name}>{}</{name}>", html(&inside, chapter)), end + marks))
+    Some((format!("<{name}>{}</{name}>", inline_html(&inside, chapter)), end + marks))
 }
 
-fn link(signs: &[char], at: usize, chapter: &dyn Fn(&str) -> Option<String>) -> Option<(String, usize)> {
+fn parse_link(
+    signs: &[char],
+    at: usize,
+    chapter: &dyn Fn(&str) -> Option<String>,
+) -> Option<(String, usize)> {
     let close = (at + 1..signs.len()).find(|&end| signs[end] == ']')?;
     if signs.get(close + 1) != Some(&'(') {
         return None;
@@ -110,7 +114,7 @@ fn link(signs: &[char], at: usize, chapter: &dyn Fn(&str) -> Option<String>) -> 
     let end = (close + 2..signs.len()).find(|&end| signs[end] == ')')?;
     let words: String = signs[at + 1..close].iter().collect();
     let target: String = signs[close + 2..end].iter().collect();
-    let words = html(&words, chapter);
+    let words = inline_html(&words, chapter);
     Some(
         match chapter(&target).map(|id| format!("#{id}")).or_else(|| is_safe(&target).then(|| target.clone()))
         {
@@ -131,7 +135,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        html(text, &|target| target.strip_suffix(".md").map(String::from))
+        inline_html(text, &|target| target.strip_suffix(".md").map(String::from))
     }
 
     #[test]
@@ -141,7 +145,7 @@ mod tests {
         assert_eq!(shown("[`errors.md`](errors.md)"), "<a href=\"#errors\"><code>errors.md</code></a>");
         assert_eq!(shown("2 * 3 \\* 4 [x]"), "2 * 3 * 4 [x]");
         assert_eq!(shown("74 % of `5 %`"), "74\u{a0}% of <code>5 %</code>");
-        assert_eq!(plain("74 %"), "74 %");
+        assert_eq!(plain_text("74 %"), "74 %");
         assert_eq!(shown("**all, `x`**"), "<strong>all, <code>x</code></strong>");
     }
 
@@ -151,6 +155,6 @@ mod tests {
         assert_eq!(shown("[x](javascript:alert)"), "x");
         assert_eq!(shown("[x](\" onload=\")"), "<a href=\"&quot; onload=&quot;\">x</a>");
         assert_eq!(shown("`</code><script>`"), "<code>&lt;/code&gt;&lt;script&gt;</code>");
-        assert_eq!(plain("*a* `b<c>` & **d**"), "a b<c> & d");
+        assert_eq!(plain_text("*a* `b<c>` & **d**"), "a b<c> & d");
     }
 }

@@ -30,9 +30,9 @@ const SCRIPT: &str = concat!(
 /// The page as a file.
 pub(crate) fn write_page(page: &ReportDocument<'_>) -> String {
     let body = PageWriter::new(page).body();
-    let data = page
-        .browser
-        .map_or_else(String::new, |browser| data::element("sentences-data", &data::browser_json(browser)));
+    let data = page.browser.map_or_else(String::new, |browser| {
+        data::data_element("sentences-data", &data::browser_json(browser))
+    });
     let head = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\

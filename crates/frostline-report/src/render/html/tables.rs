@@ -1,7 +1,7 @@
 //! Tables of the page. End tags that HTML does not need are left out: a page has thousands of cells.
 
 use crate::render::escape::xml;
-use crate::render::text::{head, shown};
+use crate::render::text::{column_head, show_value};
 use crate::table::{ColumnHead, Table};
 
 /// Columns of this rank and above are not shown on a narrow screen.
@@ -22,23 +22,23 @@ pub(super) fn table(
     let frozen = columns.iter().find(|(_, head)| names_policies(&head.name)).map(|(at, _)| *at);
     let heads: String = columns
         .iter()
-        .map(|(_, of)| format!("<th scope=col{}>{}", classes(of, ""), inline(&head(of))))
+        .map(|(_, of)| format!("<th scope=col{}>{}", column_classes(of, ""), inline(&column_head(of))))
         .collect();
     let mut rows = String::new();
     for row in &table.rows {
-        let name = frozen.map_or_else(String::new, |at| shown(&row[at], table.heads[at].unit));
+        let name = frozen.map_or_else(String::new, |at| show_value(&row[at], table.heads[at].unit));
         let policy = policies.iter().find(|policy| **policy == name);
         let policy = policy.map_or_else(String::new, |name| format!(" data-policy=\"{}\"", xml(name)));
         rows += &format!("<tr{policy}>");
         for (at, head) in &columns {
-            let text = shown(&row[*at], head.unit);
+            let text = show_value(&row[*at], head.unit);
             if frozen == Some(*at) {
-                rows += &format!("<th scope=row{}>{}", classes(head, ""), inline(&text));
+                rows += &format!("<th scope=row{}>{}", column_classes(head, ""), inline(&text));
                 continue;
             }
-            let state = if head.unit.is_text() { state(&text) } else { None };
+            let state = if head.unit.is_text() { state_class(&text) } else { None };
             let long = if text.chars().count() > 90 { "long" } else { "" };
-            rows += &format!("<td{}>", classes(head, state.unwrap_or(long)));
+            rows += &format!("<td{}>", column_classes(head, state.unwrap_or(long)));
             // A word for a state is marked by a colour too.
             rows += &if state.is_some() { format!("<span>{}</span>", inline(&text)) } else { inline(&text) };
         }
@@ -58,7 +58,7 @@ pub(super) fn table(
 
 /// The classes of a column's cells: `t` for text, which is rarer than numbers, `w` and `m` for columns that are not always
 /// shown.
-fn classes(head: &ColumnHead, more: &str) -> String {
+fn column_classes(head: &ColumnHead, more: &str) -> String {
     let text = if head.unit.is_text() { "t" } else { "" };
     let rank = match head.rank {
         ASKED.. => "m",
@@ -79,7 +79,7 @@ fn names_policies(name: &str) -> bool {
 }
 
 /// The class of a text that begins with a word for a state.
-fn state(text: &str) -> Option<&'static str> {
+fn state_class(text: &str) -> Option<&'static str> {
     const STATES: [(&str, &str); 11] = [
         ("better", "good"),
         ("worse", "bad"),

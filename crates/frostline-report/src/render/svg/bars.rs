@@ -6,8 +6,8 @@ use crate::chart::{Bar, BarPanel, BarRow, Bars, Figure, Lengths};
 use crate::number::{fixed, plus_minus, signed};
 use crate::render::svg::canvas::{Anchor, PartLabel, PointShape, Svg, text_width};
 use crate::render::svg::scale::{Scale, Spacing, nice_step, tick_decimals};
-use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, REFERENCE, Sheet, TICK, notes, widest};
-use crate::render::svg::style::{COLOURS, GRID, INK, Style, style};
+use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, REFERENCE, Sheet, TICK, notes, widest_label};
+use crate::render::svg::style::{COLOURS, GRID, INK, Style, tone_style};
 
 /// The height of the legend above a plot, and of a reference's line in it.
 const LEGEND: f64 = 28.0;
@@ -34,7 +34,8 @@ struct BarSizes {
 
 impl BarSizes {
     fn of(bars: &Bars) -> Self {
-        let rows = widest(bars.panels.iter().flat_map(|panel| &panel.rows).map(|row| row.name.as_str()));
+        let rows =
+            widest_label(bars.panels.iter().flat_map(|panel| &panel.rows).map(|row| row.name.as_str()));
         let most = bars.panels.iter().map(|panel| panel.rows.len()).max().unwrap_or(0);
         let row = if most > 10 { 24.0 } else { 36.0 };
         let all = bars.panels.iter().flat_map(|panel| &panel.rows).flat_map(|row| &row.bars);
@@ -78,7 +79,7 @@ impl BarSizes {
 const CLEAR: f64 = 4.0;
 
 /// Draws bars.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, bars: &Bars) -> Drawing {
+pub(super) fn draw_bars(frame: Frame<'_>, figure: &Figure, bars: &Bars) -> Drawing {
     let look = BarSizes::of(bars);
     let references = bars.panels.iter().map(|panel| panel.references.len()).max().unwrap_or(0);
     let legends = LEGEND + references as f64 * LINE;
@@ -247,7 +248,7 @@ fn draw_row(
             };
             svg.part(None, Some(&bar_label(bars, row, bar)), |svg| match bars.lengths {
                 Lengths::Differences => draw_difference(svg, bar, &own.scale, place),
-                _ => draw_share(svg, bar, own, (style(row.tone), opacity), place),
+                _ => draw_share(svg, bar, own, (tone_style(row.tone), opacity), place),
             });
         }
     });

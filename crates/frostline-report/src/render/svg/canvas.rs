@@ -77,7 +77,7 @@ impl Svg {
     /// Draws elements as one part, which carries the name of its policy and its value, if it has some.
     pub fn part(&mut self, policy: Option<&str>, shown: Option<&PartLabel>, draw: impl FnOnce(&mut Self)) {
         let policy = policy.map_or_else(String::new, |name| format!(" data-policy=\"{}\"", xml(name)));
-        self.put(format_args!("<g{policy}{}>{}", value(shown), title(shown)));
+        self.put(format_args!("<g{policy}{}>{}", value_attributes(shown), title(shown)));
         draw(self);
         self.put(format_args!("</g>"));
     }
@@ -91,7 +91,7 @@ impl Svg {
         let bold = if look.bold { " font-weight=\"bold\"" } else { "" };
         let size = match look.size == TEXT_SIZE {
             true => String::new(),
-            false => format!(" font-size=\"{}\"", px(look.size)),
+            false => format!(" font-size=\"{}\"", round_pixels(look.size)),
         };
         let fill = match look.colour {
             TEXT_COLOUR => String::new(),
@@ -99,8 +99,8 @@ impl Svg {
         };
         self.put(format_args!(
             "<text x=\"{}\" y=\"{}\"{size}{fill}{anchor}{bold}>{}</text>",
-            px(x),
-            px(y),
+            round_pixels(x),
+            round_pixels(y),
             xml(text)
         ));
     }
@@ -110,11 +110,16 @@ impl Svg {
         let anchor = if look.anchor == Anchor::Middle { "middle" } else { "start" };
         self.put(format_args!(
             "<g font-size=\"{}\" fill=\"{}\" text-anchor=\"{anchor}\">",
-            px(look.size),
+            round_pixels(look.size),
             look.colour
         ));
         for ((x, y), text) in texts {
-            self.put(format_args!("<text x=\"{}\" y=\"{}\">{}</text>", px(x), px(y), xml(text)));
+            self.put(format_args!(
+                "<text x=\"{}\" y=\"{}\">{}</text>",
+                round_pixels(x),
+                round_pixels(y),
+                xml(text)
+            ));
         }
         self.put(format_args!("</g>"));
     }
@@ -122,13 +127,13 @@ impl Svg {
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, width: f64) {
         self.put(format_args!(
             "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{colour}\"{}/>",
-            px(from.0),
-            px(from.1),
-            px(to.0),
-            px(to.1),
+            round_pixels(from.0),
+            round_pixels(from.1),
+            round_pixels(to.0),
+            round_pixels(to.1),
             match width == 1.0 {
                 true => String::new(),
-                false => format!(" stroke-width=\"{}\"", px(width)),
+                false => format!(" stroke-width=\"{}\"", round_pixels(width)),
             }
         ));
     }
@@ -138,30 +143,30 @@ impl Svg {
         let [(from, _), (to, _)] = ends;
         let is_level = (to.0 - from.0).abs() > (to.1 - from.1).abs();
         let bar = |((x, y), _): &((f64, f64), bool)| match is_level {
-            true => format!("M{},{}V{}", px(*x), px(y - reach), px(y + reach)),
-            false => format!("M{},{}H{}", px(x - reach), px(*y), px(x + reach)),
+            true => format!("M{},{}V{}", round_pixels(*x), round_pixels(y - reach), round_pixels(y + reach)),
+            false => format!("M{},{}H{}", round_pixels(x - reach), round_pixels(*y), round_pixels(x + reach)),
         };
         let bars: String = ends.iter().filter(|(_, has_bar)| *has_bar).map(bar).collect();
         self.put(format_args!(
             "<path d=\"M{},{}L{},{}{bars}\" stroke=\"{colour}\" stroke-width=\"{}\"/>",
-            px(from.0),
-            px(from.1),
-            px(to.0),
-            px(to.1),
-            px(width)
+            round_pixels(from.0),
+            round_pixels(from.1),
+            round_pixels(to.0),
+            round_pixels(to.1),
+            round_pixels(width)
         ));
     }
 
     /// Nothing if a side has no length: programs that read SVG complain of such a rectangle.
     pub fn rect(&mut self, from: (f64, f64), size: (f64, f64), colour: &str, opacity: f64) {
-        let [width, height] = [size.0, size.1].map(|side| px(side.max(0.0)));
+        let [width, height] = [size.0, size.1].map(|side| round_pixels(side.max(0.0)));
         if width == "0" || height == "0" {
             return;
         }
         self.put(format_args!(
             "<rect x=\"{}\" y=\"{}\" width=\"{width}\" height=\"{height}\" fill=\"{colour}\"{}/>",
-            px(from.0),
-            px(from.1),
+            round_pixels(from.0),
+            round_pixels(from.1),
             fill_opacity(opacity)
         ));
     }
@@ -171,15 +176,15 @@ impl Svg {
         self.put(format_args!(
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{}\" \
              stroke-linejoin=\"round\"{dash}/>",
-            places(points),
-            px(width)
+            point_list(points),
+            round_pixels(width)
         ));
     }
 
     pub fn polygon(&mut self, points: &[(f64, f64)], colour: &str, opacity: f64) {
         self.put(format_args!(
             "<polygon points=\"{}\" fill=\"{colour}\"{}/>",
-            places(points),
+            point_list(points),
             fill_opacity(opacity)
         ));
     }
@@ -198,22 +203,22 @@ impl Svg {
         colour: &str,
         shown: Option<&PartLabel>,
     ) {
-        let value = value(shown);
+        let value = value_attributes(shown);
         let title = title(shown);
         let rim = "stroke=\"#FFFFFF\"";
         let (x, y) = at;
         let around = |corners: &[(f64, f64)]| -> String {
             let corners: Vec<(f64, f64)> =
                 corners.iter().map(|(dx, dy)| (x + dx * radius, y + dy * radius)).collect();
-            places(&corners)
+            point_list(&corners)
         };
         let corners = match shape {
             PointShape::Circle => {
                 return self.put(format_args!(
                     "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{colour}\" {rim}{value}>{title}</circle>",
-                    px(x),
-                    px(y),
-                    px(radius)
+                    round_pixels(x),
+                    round_pixels(y),
+                    round_pixels(radius)
                 ));
             }
             PointShape::Square => around(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
@@ -231,7 +236,7 @@ impl Svg {
     }
 }
 
-fn value(shown: Option<&PartLabel>) -> String {
+fn value_attributes(shown: Option<&PartLabel>) -> String {
     shown.map_or_else(String::new, |shown| format!(" data-value=\"{}\"", shown.value))
 }
 
@@ -255,7 +260,7 @@ pub(super) fn text_width(text: &str, size: f64) -> f64 {
 }
 
 /// Breaks a text into lines that fit a width.
-pub(super) fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
+pub(super) fn wrap_text(text: &str, size: f64, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -270,20 +275,21 @@ pub(super) fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
 }
 
 fn fill_opacity(opacity: f64) -> String {
-    if opacity < 1.0 { format!(" fill-opacity=\"{}\"", short(opacity, 2)) } else { String::new() }
+    if opacity < 1.0 { format!(" fill-opacity=\"{}\"", shorten_number(opacity, 2)) } else { String::new() }
 }
 
-fn places(points: &[(f64, f64)]) -> String {
-    let places: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", px(*x), px(*y))).collect();
+fn point_list(points: &[(f64, f64)]) -> String {
+    let places: Vec<String> =
+        points.iter().map(|(x, y)| format!("{},{}", round_pixels(*x), round_pixels(*y))).collect();
     places.join(" ")
 }
 
 /// A tenth of a pixel is fine enough, and hides the last bits of logarithms.
-pub(super) fn px(value: f64) -> String {
-    short(value, 1)
+pub(super) fn round_pixels(value: f64) -> String {
+    shorten_number(value, 1)
 }
 
-fn short(value: f64, decimals: usize) -> String {
+fn shorten_number(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     if text == "-0" { "0".into() } else { text.into() }
@@ -295,7 +301,10 @@ mod tests {
 
     #[test]
     fn lengths_have_few_digits() {
-        assert_eq!((px(1.0), px(-0.001), px(2.345)), ("1".into(), "0".into(), "2.3".into()));
+        assert_eq!(
+            (round_pixels(1.0), round_pixels(-0.001), round_pixels(2.345)),
+            ("1".into(), "0".into(), "2.3".into())
+        );
     }
 
     #[test]
@@ -311,7 +320,7 @@ mod tests {
     #[test]
     fn long_text_wraps_and_loses_no_word() {
         let text = "one two three four five six seven";
-        let lines = wrapped(text, 12.0, 80.0);
+        let lines = wrap_text(text, 12.0, 80.0);
         assert!(lines.len() > 1);
         assert!(lines.iter().all(|line| text_width(line, 12.0) <= 80.0));
         assert_eq!(lines.join(" "), text);

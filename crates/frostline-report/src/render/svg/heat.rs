@@ -3,7 +3,7 @@
 use crate::chart::{Figure, Heat, HeatColour, HeatPanel};
 use crate::render::svg::canvas::{Anchor, Lettering, TEXT_SIZE, text_width};
 use crate::render::svg::scale::Spacing;
-use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, TICK, notes, widest};
+use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, TICK, notes, widest_label};
 use crate::render::svg::style::{COLOURS, INK, MISSING};
 
 /// A field's height, and the least width that a number needs.
@@ -14,14 +14,14 @@ const TITLE: f64 = 26.0;
 const LINE: f64 = 18.0;
 
 /// Draws shaded tables.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, heat: &Heat) -> Drawing {
+pub(super) fn draw_heat(frame: Frame<'_>, figure: &Figure, heat: &Heat) -> Drawing {
     let panels = &heat.panels;
     let colour = match heat.colour {
         HeatColour::Much => COLOURS[0],
         HeatColour::Missing => MISSING,
     };
     let left =
-        widest(panels.iter().flat_map(|panel| panel.rows.iter().map(|(name, _)| name.as_str()))) + 12.0;
+        widest_label(panels.iter().flat_map(|panel| panel.rows.iter().map(|(name, _)| name.as_str()))) + 12.0;
     let names = panels.iter().flat_map(|panel| panel.columns.iter().flatten());
     let width = names.map(|name| text_width(name, TICK.size) + 8.0).fold(FIELD, f64::max);
     let most = |count: fn(&HeatPanel) -> usize| panels.iter().map(count).max().unwrap_or(1);

@@ -6,8 +6,8 @@ use crate::chart::{ChartLine, Figure, LineChart, LineKey, Spread, XAxis, YAxis};
 use crate::number::{count, plus_minus};
 use crate::render::svg::canvas::{PartLabel, Svg};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range};
-use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, notes, spread, widest};
-use crate::render::svg::style::{SOFT, style};
+use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, Sheet, notes, spread_places, widest_label};
+use crate::render::svg::style::{SOFT, tone_style};
 
 /// Height of a line's name.
 const NAME: f64 = 17.0;
@@ -43,11 +43,11 @@ impl LineSizes {
 }
 
 /// Draws lines.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, lines: &LineChart) -> Drawing {
+pub(super) fn draw_line_chart(frame: Frame<'_>, figure: &Figure, lines: &LineChart) -> Drawing {
     let look = LineSizes::of(lines.key);
     let names =
         || lines.panels.iter().map(|panel| panel.lines.iter().filter_map(|line| line.name.as_deref()));
-    let room = widest(names().flatten()) + look.sample;
+    let room = widest_label(names().flatten()) + look.sample;
     let most = names().map(Iterator::count).max().unwrap_or(0);
     let height = 360.0_f64.max(most as f64 * NAME + 110.0);
     let titles: Vec<&str> = lines.panels.iter().map(|panel| panel.title.as_str()).collect();
@@ -192,7 +192,7 @@ fn has_marks(lines: &LineChart, line: &ChartLine) -> bool {
 }
 
 fn draw_line(svg: &mut Svg, lines: &LineChart, line: &ChartLine, name: &str, (x, y): (&Scale, &Scale)) {
-    let style = style(line.tone);
+    let style = tone_style(line.tone);
     if lines.spread == Spread::Whisker {
         for (at, stat) in &line.points {
             let Some(std) = stat.std else { continue };
@@ -221,11 +221,11 @@ fn draw_names(
     let named = lines.iter().filter_map(|line| Some((line, line.name.as_deref()?, end(line)?)));
     let named: Vec<(&ChartLine, &str, (f64, f64))> = named.collect();
     let heights: Vec<f64> = named.iter().map(|(_, _, end)| end.1).collect();
-    let places = spread(&heights, NAME, plot.y + 2.0, plot.bottom() - 2.0);
+    let places = spread_places(&heights, NAME, plot.y + 2.0, plot.bottom() - 2.0);
     let look = LineSizes::of(key);
     for ((line, name, end), place) in named.iter().zip(places) {
         let left = plot.right() + look.names;
-        let style = style(line.tone);
+        let style = tone_style(line.tone);
         sheet.svg.part(frame.policy(line.tone), None, |svg| {
             svg.line((end.0 + 6.0, end.1), (left, place), SOFT, 0.7);
             match key {
@@ -255,6 +255,6 @@ fn draw_band(svg: &mut Svg, line: &ChartLine, x: &Scale, y: &Scale) {
     };
     if line.points.iter().any(|(_, stat)| stat.std.is_some()) {
         let outline: Vec<(f64, f64)> = edge(1.0).chain(edge(-1.0).rev()).collect();
-        svg.polygon(&outline, style(line.tone).colour, 0.18);
+        svg.polygon(&outline, tone_style(line.tone).colour, 0.18);
     }
 }

@@ -61,7 +61,7 @@ impl Scale {
     pub fn ticks(&self, gap: f64) -> Vec<f64> {
         let candidates = match self.spacing {
             Spacing::Even => return self.even_ticks(gap),
-            Spacing::Log => powers(self.low, self.high),
+            Spacing::Log => ticks_of_powers(self.low, self.high),
             Spacing::Missing => SHARES.map(|percent| percent / 100.0).to_vec(),
         };
         let mut kept: Vec<f64> = Vec::new();
@@ -104,7 +104,7 @@ const SHARES: [f64; 32] = [
 ];
 
 /// 1, 2 and 5 times the powers of ten in a range: powers first, then fives, then twos.
-fn powers(low: f64, high: f64) -> Vec<f64> {
+fn ticks_of_powers(low: f64, high: f64) -> Vec<f64> {
     let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
     [1.0, 3.0, 2.0, 5.0]
         .iter()
@@ -127,7 +127,7 @@ pub(super) fn nice_step(least: f64) -> f64 {
 
 /// Decimals that write even ticks exactly, and so tell them apart.
 pub(super) fn tick_decimals(ticks: &[f64]) -> usize {
-    decimals_within(ticks, tolerance(ticks))
+    decimals_within(ticks, label_tolerance(ticks))
 }
 
 /// The label of each tick, all different. Even ticks have as many decimals as their step needs; others as many as
@@ -135,14 +135,14 @@ pub(super) fn tick_decimals(ticks: &[f64]) -> usize {
 pub(super) fn tick_labels(ticks: &[f64]) -> Vec<String> {
     let steps: Vec<f64> = ticks.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let is_even = steps.iter().all(|step| (step - steps[0]).abs() <= steps[0].abs() * 1e-2);
-    let least = tolerance(ticks);
+    let least = label_tolerance(ticks);
     let decimals =
         |tick: &f64| decimals_within(if is_even { ticks } else { std::slice::from_ref(tick) }, least);
     ticks.iter().map(|tick| fixed(*tick, decimals(tick))).collect()
 }
 
 /// How far a label may be from its tick: a thousandth of the least step. A tick alone is written as it is.
-fn tolerance(ticks: &[f64]) -> f64 {
+fn label_tolerance(ticks: &[f64]) -> f64 {
     let steps = ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs());
     let sizes = ticks.iter().map(|tick| tick.abs() * 1e-6).filter(|_| ticks.len() == 1);
     steps.chain(sizes).filter(|step| *step > 0.0).fold(1.0, f64::min) * 1e-3

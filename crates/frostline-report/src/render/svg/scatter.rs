@@ -6,7 +6,7 @@ use crate::number::{fixed, plural};
 use crate::render::svg::canvas::{Anchor, PartLabel, Svg, text_width};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_range, tick_labels};
 use crate::render::svg::sheet::{Area, Drawing, Frame, LABEL, REFERENCE, Sheet, notes};
-use crate::render::svg::style::{INK, SOFT, Style, style};
+use crate::render::svg::style::{INK, SOFT, Style, tone_style};
 
 const SIZE: (f64, f64) = (400.0, 390.0);
 /// Size of a point.
@@ -74,7 +74,7 @@ fn axis_ticks(x: &Scale) -> Vec<(f64, String)> {
 }
 
 /// Draws points.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Drawing {
+pub(super) fn draw_scatter(frame: Frame<'_>, figure: &Figure, scatter: &Scatter) -> Drawing {
     let all = || scatter.panels.iter().flat_map(|panel| &panel.points);
     let lows = all().map(|point| point.interval.map_or(point.y, |ends| ends[0]));
     let highs = all().map(|point| point.interval.map_or(point.y, |ends| ends[1]));
@@ -164,7 +164,7 @@ fn panel_dots(
         name: point.name.clone(),
         policy: frame.policy(point.tone).map(String::from),
         shown: point_label(frame, scatter, point),
-        style: style(point.tone),
+        style: tone_style(point.tone),
         at: (x.at(point.x), y.at(point.y)),
         whisker: point.interval.map(|[low, high]| (y.at(low), y.at(high.min(1.0)))),
         level: point.x_interval.map(|ends| ends.map(end)),
@@ -274,7 +274,7 @@ fn place_labels(plot: Area, points: &[Dot], front: &[(f64, f64)], order: &[usize
         let Some(name) = &points[i].name else { continue };
         let Some(label) = place_label(i, &points[i], name, plot, &taken) else { continue };
         taken.push((i, label.rect));
-        let leader = label.leader.iter().flat_map(|end| stations(points[i].at, *end));
+        let leader = label.leader.iter().flat_map(|end| leader_rectangles(points[i].at, *end));
         taken.extend(leader.map(|station| (i, station)));
         labels[i] = Some(label);
     }
@@ -340,21 +340,22 @@ fn place_label(
     }
     candidates.into_iter().find(|label| {
         let rect = label.rect;
-        let free = |rect: &TakenRectangle| !taken.iter().any(|(_, other)| overlap(rect, other));
+        let free = |rect: &TakenRectangle| !taken.iter().any(|(_, other)| rectangles_overlap(rect, other));
         // A leader may run along its own whisker.
-        let passes =
-            |rect: &TakenRectangle| !taken.iter().any(|(i, other)| *i != own && overlap(rect, other));
+        let passes = |rect: &TakenRectangle| {
+            !taken.iter().any(|(i, other)| *i != own && rectangles_overlap(rect, other))
+        };
         rect.0 >= plot.x + 2.0
             && rect.2 <= plot.right() + 16.0
             && rect.1 >= plot.y - 6.0
             && rect.3 <= plot.bottom()
             && free(&rect)
-            && label.leader.is_none_or(|end| stations(point.at, end).iter().all(passes))
+            && label.leader.is_none_or(|end| leader_rectangles(point.at, end).iter().all(passes))
     })
 }
 
 /// Small rectangles along a leader, from where it has left its point.
-fn stations(from: (f64, f64), to: (f64, f64)) -> Vec<TakenRectangle> {
+fn leader_rectangles(from: (f64, f64), to: (f64, f64)) -> Vec<TakenRectangle> {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.hypot(dy);
     let steps = ((length - 10.0) / 3.0).max(0.0) as usize;
@@ -367,6 +368,6 @@ fn stations(from: (f64, f64), to: (f64, f64)) -> Vec<TakenRectangle> {
         .collect()
 }
 
-fn overlap(a: &TakenRectangle, b: &TakenRectangle) -> bool {
+fn rectangles_overlap(a: &TakenRectangle, b: &TakenRectangle) -> bool {
     a.0 < b.2 && b.0 < a.2 && a.1 < b.3 && b.1 < a.3
 }

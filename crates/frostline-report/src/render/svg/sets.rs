@@ -18,7 +18,7 @@ const NAMES: f64 = 62.0;
 const WIDEST: f64 = 40.0;
 
 /// Draws every set: its value above, its members as a pattern below.
-pub(super) fn draw(frame: Frame<'_>, figure: &Figure, sets: &BlockSetChart) -> Drawing {
+pub(super) fn draw_sets(frame: Frame<'_>, figure: &Figure, sets: &BlockSetChart) -> Drawing {
     let titles: Vec<&str> = sets.panels.iter().map(|panel| panel.title.as_str()).collect();
     let most = sets.panels.iter().map(|panel| panel.blocks).max().unwrap_or(1) as f64;
     let size = (NAMES + WIDTH, 26.0 + HEIGHT + 12.0 + most * ROW + 60.0);

@@ -3,7 +3,9 @@
 use crate::chart::{ChartNote, Figure, Tone};
 use crate::number::fixed;
 use crate::render::escape::xml;
-use crate::render::svg::canvas::{Anchor, Lettering, Svg, TEXT_COLOUR, TEXT_SIZE, px, text_width, wrapped};
+use crate::render::svg::canvas::{
+    Anchor, Lettering, Svg, TEXT_COLOUR, TEXT_SIZE, round_pixels, text_width, wrap_text,
+};
 use crate::render::svg::scale::{Scale, Spacing, accuracy_note, tick_labels};
 use crate::render::svg::style::{GRID, INK, REFERENCES, SOFT, WARN};
 use crate::study::BASELINE;
@@ -74,7 +76,7 @@ struct DrawnPanel {
 impl Drawing {
     /// Returns the figure as a file of its own. Its title and description are for screen readers.
     pub fn file(&self) -> String {
-        let (width, height) = (px(self.size.0), px(self.size.1));
+        let (width, height) = (round_pixels(self.size.0), round_pixels(self.size.1));
         let bodies: String = self.panels.iter().map(|panel| panel.body.as_str()).collect();
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
@@ -95,7 +97,7 @@ impl Drawing {
     pub fn elements(&self) -> String {
         let element = |panel: &DrawnPanel| {
             let Area { x, y, width, height } = panel.area;
-            let [x, y, width, height] = [x, y, width, height].map(px);
+            let [x, y, width, height] = [x, y, width, height].map(round_pixels);
             format!(
                 "<svg width=\"{width}\" viewBox=\"{x} {y} {width} {height}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
                 xml(&format!("{}: {}", self.title, panel.title)),
@@ -160,12 +162,12 @@ impl Sheet {
         let mut svg = Svg::default();
         let mut y = MARGIN + 10.0;
         let title = format!("{}: {}", figure.title, frame.name);
-        for line in wrapped(&title, TITLE.size, width - 2.0 * MARGIN) {
+        for line in wrap_text(&title, TITLE.size, width - 2.0 * MARGIN) {
             svg.text(MARGIN, y, &line, TITLE);
             y += 22.0;
         }
         let banner = if frame.is_synthetic { SYNTHETIC_SHORT } else { "" };
-        for line in wrapped(banner, BANNER.size, width - 2.0 * MARGIN) {
+        for line in wrap_text(banner, BANNER.size, width - 2.0 * MARGIN) {
             svg.text(MARGIN, y, &line, BANNER);
             y += 18.0;
         }
@@ -215,7 +217,7 @@ impl Sheet {
         let mut drawing = self.drawing;
         let mut y = self.bottom + 28.0;
         for note in &notes {
-            for line in wrapped(note, NOTE.size, drawing.size.0 - 2.0 * MARGIN) {
+            for line in wrap_text(note, NOTE.size, drawing.size.0 - 2.0 * MARGIN) {
                 self.svg.text(MARGIN, y, &line, NOTE);
                 y += 17.0;
             }
@@ -287,13 +289,13 @@ pub(super) fn notes(figure: &Figure, x: Spacing, y: (Spacing, (f64, f64))) -> Ve
 }
 
 /// The widest of some labels, in pixels.
-pub(super) fn widest<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
+pub(super) fn widest_label<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     labels.map(|label| text_width(label, LABEL.size)).fold(0.0, f64::max)
 }
 
 /// Moves places apart to at least `gap`, within bounds, keeping their order; the answer is in the
 /// order of the question.
-pub(super) fn spread(places: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
+pub(super) fn spread_places(places: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by(|&a, &b| places[a].total_cmp(&places[b]).then(a.cmp(&b)));
     let gap = gap.min((bottom - top) / (places.len().max(2) - 1) as f64);
@@ -317,7 +319,7 @@ mod tests {
 
     #[test]
     fn labels_move_apart_and_stay_inside() {
-        let spread = spread(&[50.0, 52.0, 51.0, 99.0, 100.0], 10.0, 0.0, 100.0);
+        let spread = spread_places(&[50.0, 52.0, 51.0, 99.0, 100.0], 10.0, 0.0, 100.0);
         let mut sorted = spread.clone();
         sorted.sort_by(f64::total_cmp);
         assert!(sorted.windows(2).all(|pair| pair[1] - pair[0] >= 10.0 - 1e-9));

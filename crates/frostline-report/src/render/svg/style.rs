@@ -25,7 +25,7 @@ pub(super) const GRID: &str = "#E4E4E4";
 pub(super) const WARN: &str = "#B34700";
 
 /// The look of a tone.
-pub(super) fn style(tone: Tone) -> Style {
+pub(super) fn tone_style(tone: Tone) -> Style {
     match tone {
         Tone::Policy(None) => Style { colour: INK, dash: "", shape: PointShape::Circle },
         Tone::Policy(Some(place)) => Style {

@@ -98,7 +98,7 @@ impl DatasetPart<'_> {
 }
 
 /// The parts of which there are any, as one subject, and the largest share.
-fn subject(parts: &[DatasetPart<'_>], units: &str) -> (String, f64) {
+fn joint_subject(parts: &[DatasetPart<'_>], units: &str) -> (String, f64) {
     let phrases: Vec<String> =
         parts.iter().filter(|part| part.count > 0).map(|part| part.describe(units)).collect();
     (listed(&phrases), parts.iter().map(DatasetPart::share).fold(0.0, f64::max))
@@ -115,7 +115,7 @@ impl CheckedTask<'_> {
 
     fn no_text(&self) -> Option<Finding> {
         let parts = self.parts(|split| [split.blank, split.forms.words]);
-        let (words, share) = subject(&parts, "words");
+        let (words, share) = joint_subject(&parts, "words");
         (share >= BLANK_FROM).then(|| Finding {
             sentence: format!(
                 "{words}{} have the form `_`: the files come without their text, and the model cannot see the words.",
@@ -130,7 +130,7 @@ impl CheckedTask<'_> {
         let parts = self.parts(|split| [split.unlabelled, split.sentences]);
         let parts: Vec<DatasetPart<'_>> =
             parts.into_iter().filter(|part| part.share() > UNLABELLED_FROM).collect();
-        let (sentences, share) = subject(&parts, "sentences");
+        let (sentences, share) = joint_subject(&parts, "sentences");
         let labels = self.settings.tasks.get(self.name).map_or("", |task| task.labels.as_str());
         (!parts.is_empty()).then(|| Finding {
             sentence: format!(
@@ -184,7 +184,7 @@ impl CheckedTask<'_> {
             let count = self.facts.missing_in_train(facts).map(|(_, count)| count).sum();
             DatasetPart { split, count, of: facts.words }
         });
-        let (subject, share) = subject(&parts.collect::<Vec<_>>(), units);
+        let (subject, share) = joint_subject(&parts.collect::<Vec<_>>(), units);
         if subject.is_empty() {
             return None;
         }
@@ -246,7 +246,7 @@ impl CheckedTask<'_> {
 
     fn cut_off(&self) -> Option<Finding> {
         let parts = self.parts(|split| [split.truncated, split.words]);
-        let (words, share) = subject(&parts, "words");
+        let (words, share) = joint_subject(&parts, "words");
         (share >= CUT_OFF_FROM).then(|| {
             let (advice, command) = self.advice_on_length();
             Finding {

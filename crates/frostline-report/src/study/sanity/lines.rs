@@ -26,12 +26,12 @@ pub(crate) struct PlaceNames<'a> {
 }
 
 /// The findings as lines.
-pub(crate) fn lines(findings: &[Finding], places: &PlaceNames<'_>) -> Vec<FindingLine> {
-    grouped(findings, "`sanity` in `report.json` lists all of it.", |finding| places.name(finding))
+pub(crate) fn finding_lines(findings: &[Finding], places: &PlaceNames<'_>) -> Vec<FindingLine> {
+    group_findings(findings, "`sanity` in `report.json` lists all of it.", |finding| places.name(finding))
 }
 
 /// What the findings mean for the rest; nothing if there is none.
-pub(crate) fn summary(findings: &[Finding], places: &PlaceNames<'_>) -> Option<String> {
+pub(crate) fn summarise_findings(findings: &[Finding], places: &PlaceNames<'_>) -> Option<String> {
     if findings.is_empty() {
         return None;
     }
@@ -51,7 +51,7 @@ pub(crate) fn summary(findings: &[Finding], places: &PlaceNames<'_>) -> Option<S
 }
 
 /// The findings with the names of their places, at most some of each kind; `rest` names where the others are.
-pub(super) fn grouped(
+pub(super) fn group_findings(
     findings: &[Finding],
     rest: &str,
     place: impl Fn(&Finding) -> String,

@@ -27,7 +27,7 @@ use crate::study::baselines::ANY;
 use crate::study::cells::{CellView, distinct};
 use crate::study::groups::CellGroup;
 
-pub(crate) use lines::{FindingLine, PlaceNames, lines, summary};
+pub(crate) use lines::{FindingLine, PlaceNames, finding_lines, summarise_findings};
 
 /// Something that a reader has to know before any comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -128,7 +128,7 @@ impl Finding {
 }
 
 /// The first finding that forbids a recommendation for any of these languages with these values of the further axes.
-pub(crate) fn forbidding<'a>(
+pub(crate) fn first_forbidding<'a>(
     findings: &'a [Finding],
     langs: &[impl AsRef<str>],
     extras: &[String],
@@ -218,7 +218,7 @@ pub fn data_warnings<'a>(
     }
     all.sort_by_key(|finding| (finding.severity, finding.kind));
     let rest = "`--data-report` describes all data.";
-    lines::grouped(&all, rest, |finding| finding.langs.join(", "))
+    lines::group_findings(&all, rest, |finding| finding.langs.join(", "))
         .iter()
         .map(FindingLine::for_terminal)
         .collect()

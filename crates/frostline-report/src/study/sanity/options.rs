@@ -38,8 +38,8 @@ pub(super) fn other_rates(study: &Examined<'_>, settings: &Settings) -> String {
         None if can_search(study.plan) => FIND_LR.into(),
         None => {
             let own = settings.optimizer.lr;
-            let rates = [0.1, 1.0, 3.0, 10.0].map(|factor| rate(own * factor));
-            set(&format!("{RATE}=[{}]", rates.join(", ")))
+            let rates = [0.1, 1.0, 3.0, 10.0].map(|factor| show_rate(own * factor));
+            quote_assignment(&format!("{RATE}=[{}]", rates.join(", ")))
         }
     }
 }
@@ -49,11 +49,14 @@ pub(super) fn other_rates(study: &Examined<'_>, settings: &Settings) -> String {
 pub(super) fn own_rate(study: &Examined<'_>, settings: &Settings, policy: &str) -> String {
     let higher = 10.0 * settings.optimizer.lr;
     if higher > HIGHEST_RATE || study.rates.is_some() {
-        return set(&format!("policies.{policy}.train.epochs={}", (2 * settings.train.epochs).max(3)));
+        return quote_assignment(&format!(
+            "policies.{policy}.train.epochs={}",
+            (2 * settings.train.epochs).max(3)
+        ));
     }
     match can_search(study.plan) {
         true => FIND_LR.into(),
-        false => set(&format!("policies.{policy}.{RATE}={}", rate(higher))),
+        false => quote_assignment(&format!("policies.{policy}.{RATE}={}", show_rate(higher))),
     }
 }
 
@@ -62,8 +65,8 @@ pub(super) fn more_of_search(plan: &Plan, search: &RateSearch) -> String {
     let sentences =
         || search.found.iter().filter_map(|found| found.rungs.last()).map(|rung| rung.sentences).max();
     match plan.search.more {
-        more if more < MOST_RATES => set(&format!("search.more={}", (more + 4).min(MOST_RATES))),
-        _ => set(&format!("search.sentences={}", 2 * sentences().unwrap_or(1000))),
+        more if more < MOST_RATES => quote_assignment(&format!("search.more={}", (more + 4).min(MOST_RATES))),
+        _ => quote_assignment(&format!("search.sentences={}", 2 * sentences().unwrap_or(1000))),
     }
 }
 
@@ -74,7 +77,7 @@ fn can_search(plan: &Plan) -> bool {
 }
 
 /// A rate with two digits, as a person writes it: `1.5e-4`.
-pub(super) fn rate(value: f64) -> String {
+pub(super) fn show_rate(value: f64) -> String {
     format!("{value:.1e}").replace(".0e", "e")
 }
 
@@ -87,11 +90,11 @@ pub(super) fn more_epochs(settings: &Settings) -> String {
         }
         _ => ("train.epochs".into(), settings.train.epochs),
     };
-    set(&format!("{path}={}", (2 * epochs).max(3)))
+    quote_assignment(&format!("{path}={}", (2 * epochs).max(3)))
 }
 
 /// An assignment as a shell takes it.
-pub(super) fn set(assignment: &str) -> String {
+pub(super) fn quote_assignment(assignment: &str) -> String {
     let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "._=+%-".contains(sign);
     match assignment.chars().all(is_plain) {
         true => format!("--set {assignment}"),

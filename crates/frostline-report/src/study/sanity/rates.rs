@@ -10,7 +10,7 @@ use crate::page::code;
 use crate::study::baselines::ANY;
 use crate::study::cells::{CellView, distinct};
 use crate::study::groups::CellGroup;
-use crate::study::sanity::options::{RATE, more_of_search, rate, set};
+use crate::study::sanity::options::{RATE, more_of_search, quote_assignment, show_rate};
 use crate::study::sanity::scores::{best_of_policies, dev_score};
 use crate::study::sanity::{Examined, Finding, FindingKind, Severity};
 
@@ -26,7 +26,7 @@ pub(crate) struct EdgeRate {
 
 /// The edge at which the best of some rates lies, each with its score; nothing if it lies between others, or one alone was
 /// tried. This is for the values of an axis and for any other search over rates.
-pub(crate) fn edge(tried: &[(f64, f64)]) -> Option<EdgeRate> {
+pub(crate) fn best_at_edge(tried: &[(f64, f64)]) -> Option<EdgeRate> {
     let mut tried = tried.to_vec();
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let best = (0..tried.len()).max_by(|&a, &b| tried[a].1.total_cmp(&tried[b].1))?;
@@ -59,7 +59,7 @@ pub(super) fn axis_at_edge(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
                 let tried = groups.iter().filter(|group| group.policy == best.policy).filter_map(|group| {
                     Some((group.extras[at].parse::<f64>().ok()?, dev_score(study, group)?))
                 });
-                (best.policy, best.score, edge(&tried.collect::<Vec<_>>()))
+                (best.policy, best.score, best_at_edge(&tried.collect::<Vec<_>>()))
             })
             .collect();
         let best = edges.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -87,7 +87,7 @@ fn of_edge(
         others => format!(" The best rates of {} lie at the edge too.", listed(others)),
     };
     let step = if edge.is_highest { 3.0 } else { 1.0 / 3.0 };
-    let next = [1.0, step, step * step].map(|factor| rate(edge.rate * factor));
+    let next = [1.0, step, step * step].map(|factor| show_rate(edge.rate * factor));
     let severity = if is_clear { Severity::ForbidsRecommendation } else { Severity::Caution };
     Finding {
         langs: vec![lang.into()],
@@ -95,10 +95,10 @@ fn of_edge(
         sentence: format!(
             "the best policy, {}, is best at the {end} rate that was tried, {}, by {} points: a {more} one may be better.{others}",
             code(policy),
-            rate(edge.rate),
+            show_rate(edge.rate),
             fixed(points, 2)
         ),
-        command: Some(set(&format!("{axis}=[{}]", next.join(", ")))),
+        command: Some(quote_assignment(&format!("{axis}=[{}]", next.join(", ")))),
         ..Finding::new(FindingKind::RateAtEdge, severity, edge.gain)
     }
 }
@@ -127,7 +127,7 @@ fn of_found(study: &Examined<'_>, search: &RateSearch, found: &[&FoundRate]) -> 
             sentence,
             "{and}{end} rate that it tried for {} ({})",
             code(&found.policy.to_string()),
-            rate(found.lr)
+            show_rate(found.lr)
         );
     }
     sentence += ": a better rate may lie beyond, which makes the comparison unfair.";
@@ -148,7 +148,7 @@ fn gain_at_edge(found: &FoundRate) -> f64 {
     let tried = |rung: &frostline_record::Rung| -> Vec<(f64, f64)> {
         rung.trials.iter().filter_map(|trial| Some((trial.lr, trial.score?))).collect()
     };
-    found.rungs.iter().rev().find_map(|rung| edge(&tried(rung))).map_or(0.0, |edge| edge.gain)
+    found.rungs.iter().rev().find_map(|rung| best_at_edge(&tried(rung))).map_or(0.0, |edge| edge.gain)
 }
 
 /// The values of the further axes that a rate was found for, `any` if it was found for all of an axis.

@@ -9,7 +9,7 @@ use crate::study::cells::{BASELINE, CellView, Done, distinct};
 use crate::study::groups::CellGroup;
 use crate::study::sanity::options::{RATE, other_rates, own_rate};
 use crate::study::sanity::{Examined, Finding, FindingKind, Severity};
-use crate::study::stages::{ScoredBy, value};
+use crate::study::stages::{ScoredBy, score_value};
 
 /// A policy's best group among some that differ in further axes.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ pub(super) fn best_of_policies<'a>(
 
 /// The mean score of a group on dev, by the headline's own metric.
 pub(super) fn dev_score<'a>(study: &Examined<'a>, group: &'a CellGroup) -> Option<f64> {
-    let scores = study.members(group).filter_map(|view| Some(value(view.done()?.score("dev")?)));
+    let scores = study.members(group).filter_map(|view| Some(score_value(view.done()?.score("dev")?)));
     let scores: Vec<f64> = scores.collect();
     (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use frostline_record::{Forms, Overlap, Settings, SplitFacts, TaskFacts, Unit};
 
-use super::rates::edge;
+use super::rates::best_at_edge;
 use super::{
-    Finding, FindingKind, FindingLine, PlaceNames, Severity, data, data_warnings, forbidding, lines, summary,
+    Finding, FindingKind, FindingLine, PlaceNames, Severity, data, data_warnings, finding_lines,
+    first_forbidding, summarise_findings,
 };
 
 /// A split of so many words in sentences of ten, with these tags.
@@ -181,12 +182,12 @@ fn warnings_before_training_name_the_language_once() {
 
 #[test]
 fn a_best_rate_at_an_end_is_an_edge() {
-    assert_eq!(edge(&[]), None);
-    assert_eq!(edge(&[(1e-3, 0.9)]), None, "one rate has no edge");
-    assert_eq!(edge(&[(1e-2, 0.5), (1e-4, 0.7), (1e-3, 0.9)]), None);
-    let highest = edge(&[(1e-2, 0.95), (1e-4, 0.7), (1e-3, 0.9)]).expect("an edge");
+    assert_eq!(best_at_edge(&[]), None);
+    assert_eq!(best_at_edge(&[(1e-3, 0.9)]), None, "one rate has no edge");
+    assert_eq!(best_at_edge(&[(1e-2, 0.5), (1e-4, 0.7), (1e-3, 0.9)]), None);
+    let highest = best_at_edge(&[(1e-2, 0.95), (1e-4, 0.7), (1e-3, 0.9)]).expect("an edge");
     assert!(highest.is_highest && highest.rate == 1e-2 && (highest.gain - 0.05).abs() < 1e-12);
-    let lowest = edge(&[(1e-2, 0.5), (1e-4, 0.7), (1e-3, 0.6)]).expect("an edge");
+    let lowest = best_at_edge(&[(1e-2, 0.5), (1e-4, 0.7), (1e-3, 0.6)]).expect("an edge");
     assert!(!lowest.is_highest && lowest.rate == 1e-4);
 }
 
@@ -200,13 +201,13 @@ fn a_finding_forbids_where_it_holds() {
     finding.langs = vec!["cy".into()];
     let extras = |values: &[&str]| values.iter().map(|value| (*value).to_string()).collect::<Vec<_>>();
     let all = [finding.clone()];
-    assert!(forbidding(&all, &["en", "cy"], &extras(&["100"])).is_some());
-    assert!(forbidding(&all, &["en"], &extras(&["100"])).is_none());
+    assert!(first_forbidding(&all, &["en", "cy"], &extras(&["100"])).is_some());
+    assert!(first_forbidding(&all, &["en"], &extras(&["100"])).is_none());
     let at = [Finding { extras: extras(&["100", "any"]), ..finding.clone() }];
-    assert!(forbidding(&at, &["cy"], &extras(&["100", "1e-3"])).is_some());
-    assert!(forbidding(&at, &["cy"], &extras(&["500", "1e-3"])).is_none());
+    assert!(first_forbidding(&at, &["cy"], &extras(&["100", "1e-3"])).is_some());
+    assert!(first_forbidding(&at, &["cy"], &extras(&["500", "1e-3"])).is_none());
     let caution = [Finding { severity: Severity::Caution, ..finding }];
-    assert!(forbidding(&caution, &["cy"], &[]).is_none());
+    assert!(first_forbidding(&caution, &["cy"], &[]).is_none());
 }
 
 #[test]
@@ -220,8 +221,9 @@ fn of_many_places_three_are_shown_and_the_others_named() {
     let all: Vec<Finding> = langs.iter().map(|lang| finding(lang)).collect();
     let text = |findings: &[Finding]| {
         let places = PlaceNames { langs: &langs, axes: &[] };
-        let lines = lines(findings, &places).iter().map(FindingLine::for_page).collect::<Vec<_>>().join("\n");
-        format!("{}\n{lines}", summary(findings, &places).unwrap_or_default())
+        let lines =
+            finding_lines(findings, &places).iter().map(FindingLine::for_page).collect::<Vec<_>>().join("\n");
+        format!("{}\n{lines}", summarise_findings(findings, &places).unwrap_or_default())
     };
     assert_eq!(text(&[]), "\n");
     assert_eq!(text(&all[..4]).lines().count(), 5, "four are shown rather than three and a rest of one");

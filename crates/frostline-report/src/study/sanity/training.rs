@@ -7,7 +7,7 @@ use crate::study::groups::CellGroup;
 use crate::study::sanity::options::{more_epochs, more_seeds};
 use crate::study::sanity::scores::{BestGroup, best_of_policies};
 use crate::study::sanity::{Examined, Finding, FindingKind, Severity};
-use crate::study::stages::value;
+use crate::study::stages::score_value;
 
 /// Studies with at most this number of seeds are warned about.
 const FEW_SEEDS: usize = 3;
@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 /// What is wrong with the training of a language, seeds aside.
 pub(super) fn find_problems(study: &Examined<'_>, lang: &str) -> Vec<Finding> {
     let mut found: Vec<Finding> = still_improving(study, lang).into_iter().collect();
-    found.extend(undone(study, lang));
+    found.extend(find_undone(study, lang));
     found
 }
 
@@ -133,7 +133,7 @@ fn last_rise<'a>(study: &Examined<'a>, group: &'a CellGroup) -> Option<Rise> {
         let last = rows.last()?;
         let gain = match rows.as_slice() {
             [.., before, last] if result.last().selected_epoch == last.epoch => {
-                Some(value(&last.dev) - value(&before.dev))
+                Some(score_value(&last.dev) - score_value(&before.dev))
             }
             _ => None,
         };
@@ -148,7 +148,7 @@ fn last_rise<'a>(study: &Examined<'a>, group: &'a CellGroup) -> Option<Rise> {
 }
 
 /// Cells without a result.
-fn undone(study: &Examined<'_>, lang: &str) -> Option<Finding> {
+fn find_undone(study: &Examined<'_>, lang: &str) -> Option<Finding> {
     let cells: Vec<&CellView> = study.cells.iter().filter(|view| view.cell.settings.lang == lang).collect();
     let failed: Vec<&str> = cells
         .iter()

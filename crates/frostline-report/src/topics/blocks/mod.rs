@@ -12,14 +12,14 @@ use crate::keys;
 use crate::number::{count, signed};
 use crate::page::Page;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
-use crate::study::words::{extras_name, units};
+use crate::study::words::{counted_units, extras_name};
 use crate::study::{StoredPredictions, Study};
 use crate::table::{Quantity, TableValue};
 use crate::topic::{ReportPlace, Topic};
 
 use choices::{BlockChoice, block_choices};
 use frostline_score::MeanStd;
-use worth::{BestSet, BlockWorth, Lattice, SentenceErrors, best_sets, lattices, sentence_errors};
+use worth::{BestSet, BlockWorth, Lattice, SentenceErrors, best_sets, find_lattices, sentence_errors};
 
 /// Sets of blocks, with what each block is worth.
 pub(crate) struct BlocksTopic {
@@ -33,7 +33,7 @@ impl BlocksTopic {
     /// Computes the worths of a study. If one seed froze every set, stored predictions give the error.
     pub fn of(study: &Study, stored: &mut StoredPredictions<'_>) -> Self {
         let errors = sentence_errors(study, stored);
-        let worths = lattices(study).iter().flat_map(|lattice| lattice.worths(&errors)).collect();
+        let worths = find_lattices(study).iter().flat_map(|lattice| lattice.worths(&errors)).collect();
         Self { worths, best: best_sets(study), choices: block_choices(study), errors }
     }
 }
@@ -48,7 +48,7 @@ impl Topic for BlocksTopic {
     }
 
     fn figures(&self, study: &Study) -> Vec<Figure> {
-        let lattices = lattices(study);
+        let lattices = find_lattices(study);
         if lattices.is_empty() {
             return Vec::new();
         }
@@ -75,7 +75,7 @@ impl BlocksTopic {
             return;
         }
         page.section(3, "The best set of each size");
-        let columns = keys::axes(study, |best: &&BestSet| &best.extras)
+        let columns = keys::axis_columns(study, |best: &&BestSet| &best.extras)
             .column("Frozen blocks", Quantity::Count, |best| best.frozen.len())
             .column("Which", Quantity::Text, |best| {
                 let which: Vec<String> = best.frozen.iter().map(ToString::to_string).collect();
@@ -95,7 +95,7 @@ impl BlocksTopic {
         let rows: Vec<&BlockChoice> = self.choices.iter().filter(|choice| choice.lang == lang).collect();
         let Some(first) = rows.first() else { return };
         page.section(3, "Scores of blocks against what freezing cost");
-        let columns = keys::axes(study, |choice: &&BlockChoice| &choice.extras)
+        let columns = keys::axis_columns(study, |choice: &&BlockChoice| &choice.extras)
             .column("Blocks chosen by", Quantity::Text, |choice| choice.chosen_by)
             .column("Rank correlation", Quantity::Signed(2), |choice| {
                 choice.rank_correlation.map(|correlation| correlation.mean)
@@ -109,7 +109,8 @@ impl BlocksTopic {
     }
 
     fn worths(&self, study: &Study, lang: &str, page: &mut Page) {
-        let lattices: Vec<Lattice<'_>> = lattices(study).into_iter().filter(|one| one.lang == lang).collect();
+        let lattices: Vec<Lattice<'_>> =
+            find_lattices(study).into_iter().filter(|one| one.lang == lang).collect();
         if lattices.is_empty() {
             return;
         }
@@ -117,7 +118,7 @@ impl BlocksTopic {
         let rows = lattices
             .iter()
             .flat_map(|lattice| self.of_lattice(lattice).rev().map(move |worth| (worth, lattice.blocks)));
-        let columns = keys::axes(study, |row: &(&BlockWorth, usize)| &row.0.extras)
+        let columns = keys::axis_columns(study, |row: &(&BlockWorth, usize)| &row.0.extras)
             .column("Block", Quantity::Text, |(worth, blocks)| block_name(worth.block, *blocks))
             .column("Lost by freezing it", Quantity::Points(2), |row| row.0.shapley_loss)
             .column("95 % interval", Quantity::Change(2), |row| row.0.interval)
@@ -129,7 +130,7 @@ impl BlocksTopic {
         for lattice in &lattices {
             page.item(self.sum_note(study, lattice));
         }
-        page.paragraph(explained(study, &lattices));
+        page.paragraph(explain_sets(study, &lattices));
     }
 
     fn sum_note(&self, study: &Study, lattice: &Lattice<'_>) -> String {
@@ -265,7 +266,7 @@ fn sets_figure(study: &Study, lattices: &[Lattice<'_>]) -> Figure {
             "Each column is a set of frozen blocks: a point at its mean accuracy on dev over all {}, and \
              below it a dark field for each block in the set. Columns are ordered by how many blocks are frozen, \
              then by accuracy.",
-            units(study).many
+            counted_units(study).many
         ),
         chart: Chart::Sets(BlockSetChart { panels: panels.collect(), y_title: DEV_AXIS }),
         notes,
@@ -273,8 +274,8 @@ fn sets_figure(study: &Study, lattices: &[Lattice<'_>]) -> Figure {
     }
 }
 
-fn explained(study: &Study, lattices: &[Lattice<'_>]) -> String {
-    let units = units(study).many;
+fn explain_sets(study: &Study, lattices: &[Lattice<'_>]) -> String {
+    let units = counted_units(study).many;
     let error = if lattices.iter().any(|lattice| lattice.seeds() > 1) {
         "The interval is Student's over seeds: it covers what another seed would change, on the same dev split."
             .to_string()

@@ -9,7 +9,7 @@ use frostline_score::shapley::{cluster_error, coefficient, effects, shapley};
 use frostline_score::{MeanInterval, MeanStd};
 use serde::Serialize;
 
-use crate::study::prediction_file::checked;
+use crate::study::prediction_file::check_bytes;
 use crate::study::predictions::is_right_label;
 use crate::study::tagged::{Expected, Tagged};
 use crate::study::{CellView, StoredPredictions, Study, distinct};
@@ -114,13 +114,13 @@ pub(super) fn accuracy(view: &CellView) -> f64 {
 }
 
 /// Every language and combination of further axes of which some seed has all sets of blocks.
-pub(super) fn lattices(study: &Study) -> Vec<Lattice<'_>> {
+pub(super) fn find_lattices(study: &Study) -> Vec<Lattice<'_>> {
     let places =
         study.langs().into_iter().flat_map(|lang| study.extras().into_iter().map(move |e| (lang, e)));
-    places.filter_map(|(lang, extras)| lattice(study, lang, extras)).collect()
+    places.filter_map(|(lang, extras)| find_lattice(study, lang, extras)).collect()
 }
 
-fn lattice<'a>(study: &'a Study, lang: &str, extras: &[String]) -> Option<Lattice<'a>> {
+fn find_lattice<'a>(study: &'a Study, lang: &str, extras: &[String]) -> Option<Lattice<'a>> {
     let mut found: BTreeMap<(u64, usize, usize), &CellView> = BTreeMap::new();
     let cells = study.cells.iter().filter(|view| view.cell.settings.lang == lang && view.extras == extras);
     for view in cells {
@@ -210,7 +210,8 @@ fn frozen_blocks(accounts: &Accounts) -> Option<(usize, usize)> {
 
 /// For lattices of one seed: the error that the sentences of dev give, from the stored predictions.
 pub(super) fn sentence_errors(study: &Study, stored: &mut StoredPredictions<'_>) -> SentenceErrors {
-    let alone = lattices(study).into_iter().filter(|lattice| stored.can_read() && lattice.seeds.len() == 1);
+    let alone =
+        find_lattices(study).into_iter().filter(|lattice| stored.can_read() && lattice.seeds.len() == 1);
     let alone: Vec<Lattice<'_>> = alone.collect();
     let errors = alone.into_iter().map(|lattice| {
         let errors = errors_of(&lattice, stored);
@@ -227,7 +228,7 @@ fn errors_of(lattice: &Lattice<'_>, stored: &mut StoredPredictions<'_>) -> Resul
         let file = file.ok_or_else(|| format!("{} stored none", view.cell.title()))?;
         let place = || format!("{}/{}", view.cell.folder(), file.file);
         let text = stored.text(&view.cell, file).ok_or_else(|| format!("{}: it is not there", place()))?;
-        let text = checked(text, file).map_err(|why| format!("{}: {why}", place()))?;
+        let text = check_bytes(text, file).map_err(|why| format!("{}: {why}", place()))?;
         let (counts, right) = by_sentence(&text, view).map_err(|why| format!("{}: {why}", place()))?;
         if set == 0 {
             parts = vec![vec![0.0; counts.len()]; lattice.blocks];

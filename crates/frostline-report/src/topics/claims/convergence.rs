@@ -8,7 +8,9 @@ use serde::Serialize;
 use crate::number::fixed;
 use crate::study::words::extras_name;
 use crate::study::{CellView, Study, distinct};
-use crate::topics::claims::verdict::{ClaimVerdict, TestAnswer, WantedDifference, amount, short};
+use crate::topics::claims::verdict::{
+    ClaimVerdict, TestAnswer, WantedDifference, shorten_number, show_amount,
+};
 
 /// How many cells are near their end.
 #[derive(Clone, Debug, Serialize)]
@@ -91,7 +93,7 @@ impl Course {
     }
 }
 
-pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) -> TestAnswer<NearEnd> {
+pub(super) fn judge_convergence(study: &Study, cells: &[&CellView], test: &Converged) -> TestAnswer<NearEnd> {
     let epoch = test.epoch as usize;
     let end = match test.of {
         End::Last => "their last epoch",
@@ -99,8 +101,8 @@ pub(super) fn converged(study: &Study, cells: &[&CellView], test: &Converged) ->
     };
     let asks = format!(
         "more than {} % of cells have, after epoch {epoch}, an accuracy on dev within {} of the one at {end}",
-        short(100.0 * test.share),
-        amount(test.within, "points")
+        shorten_number(100.0 * test.share),
+        show_amount(test.within, "points")
     );
     let asked = |view: &&&CellView| {
         test.policies.is_empty() || test.policies.iter().any(|policy| view.cell.settings.policy == *policy)

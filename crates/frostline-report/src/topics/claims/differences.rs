@@ -4,7 +4,7 @@
 use frostline_record::{Along, Compared, Comparisons, Drift, Measure, MoreOf};
 
 use crate::number::listed;
-use crate::study::cells::shown;
+use crate::study::cells::show_value;
 use crate::study::comparison::SplitComparison;
 use crate::study::hardware::Hardware;
 use crate::study::outcomes::After;
@@ -13,10 +13,13 @@ use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::intervals::BySentence;
 use crate::topics::claims::memory;
 use crate::topics::claims::pairs::CellPair;
-use crate::topics::claims::rows::{Differences, PairedComparison, place, rows, versus};
+use crate::topics::claims::rows::{
+    Differences, PairedComparison, comparison_rows, name_comparison, place_without,
+};
 use crate::topics::claims::steps;
 use crate::topics::claims::verdict::{
-    ClaimVerdict, DifferenceQuestion, TestAnswer, WantedDifference, amount, by_more_than, has, short,
+    ClaimVerdict, DifferenceQuestion, TestAnswer, WantedDifference, by_more_than, has_setting,
+    shorten_number, show_amount,
 };
 
 /// Which policies A and B are: ` (A: first-2 and first-4; B: none)`.
@@ -39,7 +42,7 @@ impl AskedRelation {
     /// The question in words and as a rule.
     fn of(self, test: &Compared, gauge: &Gauge<'_>) -> (String, WantedDifference) {
         let (name, unit, sides) = (&gauge.name, gauge.difference_unit(), name_sides(&test.a, &test.b));
-        let margin = amount(test.margin, unit);
+        let margin = show_amount(test.margin, unit);
         match self {
             Self::Less => {
                 let more = by_more_than(test.margin, unit);
@@ -58,7 +61,7 @@ impl AskedRelation {
 }
 
 /// Policies, by a score, by time or by memory.
-pub(super) fn between(
+pub(super) fn judge_policies(
     study: &Study,
     cells: &[&CellView],
     (test, asked): (&Compared, AskedRelation),
@@ -109,10 +112,12 @@ fn by_steps(
     let on_gpu = cells.iter().filter_map(|view| study.step_costs.find(view)).any(|cost| cost.on_gpu);
     let (rows, measured) = match (test.measure, on_gpu) {
         (Measure::Memory, true) => {
-            (memory::rows(study, cells, &test.pairs(), question), "peak GPU memory, MiB")
+            (memory::memory_rows(study, cells, &test.pairs(), question), "peak GPU memory, MiB")
         }
-        (Measure::Memory, false) => (memory::rows(study, cells, &test.pairs(), question), "peak memory, MiB"),
-        _ => (steps::rows(study, cells, &test.pairs(), question), "a step in turns, ms"),
+        (Measure::Memory, false) => {
+            (memory::memory_rows(study, cells, &test.pairs(), question), "peak memory, MiB")
+        }
+        _ => (steps::step_rows(study, cells, &test.pairs(), question), "a step in turns, ms"),
     };
     let Some((rows, together)) = rows else {
         let found = pairs_of_policies(study, cells, &test.pairs(), &|view| gauge.end(view));
@@ -137,7 +142,7 @@ const UNEVEN: &str = "what learns changes during a cell here, so that its steps 
                       cells hold whatever else the machine did";
 
 /// Over a stage, a task falls less under A than under B.
-pub(super) fn drift<'a>(
+pub(super) fn judge_drift<'a>(
     study: &Study,
     cells: &[&'a CellView],
     test: &'a Drift,
@@ -214,11 +219,12 @@ fn along_axis<'a>(
     let of_policy = |view: &CellView| {
         along.policies.is_empty() || along.policies.iter().any(|policy| view.cell.settings.policy == *policy)
     };
-    for &view in cells.iter().filter(|view| of_policy(view) && has(view, &along.axis, &along.to)) {
-        let is_twin =
-            |b: &&&'a CellView| has(b, &along.axis, &along.from) && are_twins_but_for(Some(axis), view, b);
+    for &view in cells.iter().filter(|view| of_policy(view) && has_setting(view, &along.axis, &along.to)) {
+        let is_twin = |b: &&&'a CellView| {
+            has_setting(b, &along.axis, &along.from) && are_twins_but_for(Some(axis), view, b)
+        };
         let Some(twin) = cells.iter().find(is_twin) else { continue };
-        let of_cells = format!("{}, {}", place(study, view, Some(axis)), view.cell.settings.policy);
+        let of_cells = format!("{}, {}", place_without(study, view, Some(axis)), view.cell.settings.policy);
         planned.push((of_cells.clone(), names.clone()));
         if let [Some((a, of_a)), Some((b, of_b))] = [view, *twin].map(measured) {
             found.push(CellPair::new([a, b], of_cells, names.clone(), [of_a, of_b]));
@@ -247,13 +253,15 @@ pub(super) fn more_of(
     };
     let (mut found, mut planned) = (Vec::new(), Vec::new());
     for &view in cells.iter().filter(|view| of_policy(view)) {
-        let of_cells = format!("{}, {}", place(study, view, axis), view.cell.settings.policy);
+        let of_cells = format!("{}, {}", place_without(study, view, axis), view.cell.settings.policy);
         let ends = if test.is_of_stages() {
             planned.push((of_cells.clone(), names.clone()));
             [&test.to, &test.from].map(|name| gauge.stage(view, name.as_str()?))
         } else {
-            let b = cells.iter().find(|b| has(b, &test.axis, &test.from) && are_twins_but_for(axis, view, b));
-            let a = Some(view).filter(|view| has(view, &test.axis, &test.to));
+            let b = cells
+                .iter()
+                .find(|b| has_setting(b, &test.axis, &test.from) && are_twins_but_for(axis, view, b));
+            let a = Some(view).filter(|view| has_setting(view, &test.axis, &test.to));
             if a.is_some() && b.is_some() {
                 planned.push((of_cells.clone(), names.clone()));
             }
@@ -290,7 +298,7 @@ fn question_of_more(test: &MoreOf, gauge: &Gauge<'_>, [a, b]: &[String; 2]) -> (
             (format!("{a} (A) gives more {name} than {b} (B){margin}"), WantedDifference::Above(test.margin))
         }
         Some(gain) => {
-            let (shown, margin) = (short(gain), short(test.margin));
+            let (shown, margin) = (shorten_number(gain), shorten_number(test.margin));
             let asks = format!("{a} (A) gives {shown} ± {margin} {unit} more {name} than {b} (B)");
             (asks, WantedDifference::Near { gain, margin: test.margin })
         }
@@ -312,7 +320,12 @@ fn pairs_of_policies<'a>(
             let values = [Some(view), twin].map(|view| view.and_then(measured));
             if let [Some((end_a, of_a)), Some((end_b, of_b))] = values {
                 let names = [a, b].map(String::from);
-                found.push(CellPair::new([end_a, end_b], place(study, view, None), names, [of_a, of_b]));
+                found.push(CellPair::new(
+                    [end_a, end_b],
+                    place_without(study, view, None),
+                    names,
+                    [of_a, of_b],
+                ));
             }
         }
     }
@@ -365,7 +378,8 @@ fn planned_comparisons(study: &Study, cells: &[&CellView], pairs: &[(&str, &str)
         let has_twin = |view: &&&CellView| {
             cells.iter().any(|b_of| b_of.cell.settings.policy == b && b_of.is_twin_of(view))
         };
-        let places: Vec<String> = of_a.filter(has_twin).map(|view| place(study, view, None)).collect();
+        let places: Vec<String> =
+            of_a.filter(has_twin).map(|view| place_without(study, view, None)).collect();
         if places.is_empty() {
             planned.push((String::new(), names));
         } else {
@@ -380,7 +394,7 @@ fn missing_comparisons(planned: &[PlannedComparison], rows: &[PairedComparison])
     let has_row = |(cells, names): &&PlannedComparison| {
         rows.iter().any(|row| row.cells == *cells && row.names.as_ref() == Some(names))
     };
-    distinct(planned.iter().filter(|one| !has_row(one)).map(|(cells, names)| versus(cells, names)))
+    distinct(planned.iter().filter(|one| !has_row(one)).map(|(cells, names)| name_comparison(cells, names)))
 }
 
 fn answer_pairs(
@@ -390,7 +404,7 @@ fn answer_pairs(
     found: MeasuredPairs<'_>,
     question: DifferenceQuestion,
 ) -> TestAnswer<Differences> {
-    let (rows, together) = rows(gauge, found.pairs, found.sentences, question);
+    let (rows, together) = comparison_rows(gauge, found.pairs, found.sentences, question);
     let missing = missing_comparisons(&found.planned, &rows);
     let (unit, comparisons) = (gauge.difference_unit(), question.comparisons);
     answer_of(asks, Differences { measured, unit, comparisons, rows, together, missing })
@@ -402,7 +416,7 @@ fn answer_of(asks: String, found: Differences) -> TestAnswer<Differences> {
 
 /// A setting's value as everywhere in the study.
 fn written_value(value: &toml::Value) -> String {
-    shown(&serde_json::to_value(value).unwrap_or_default())
+    show_value(&serde_json::to_value(value).unwrap_or_default())
 }
 
 /// Why policies could not be compared.

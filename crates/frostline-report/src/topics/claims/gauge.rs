@@ -4,7 +4,7 @@
 use frostline_record::Measure;
 
 use crate::study::outcomes::After;
-use crate::study::stages::{ScoredBy, score_at, train_s, value};
+use crate::study::stages::{ScoredBy, score_at, score_value, train_s};
 use crate::study::{CellView, Done};
 
 /// What is measured of a cell.
@@ -80,7 +80,7 @@ impl<'a> Gauge<'a> {
         if self.measure == Measure::TrainTime {
             return train_s(done, stage);
         }
-        Some(100.0 * value(score_at(&done.result, stage, self.task(done), self.split()?)?))
+        Some(100.0 * score_value(score_at(&done.result, stage, self.task(done), self.split()?)?))
     }
 
     /// Returns the name with the unit of a value.

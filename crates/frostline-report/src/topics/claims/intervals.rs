@@ -9,7 +9,7 @@ use crate::study::comparison::{Judging, PairsBySeed};
 use crate::study::distinct;
 use crate::study::outcomes::{Outcomes, Twins};
 use crate::study::scores::ScoreKind;
-use crate::topics::claims::pairs::{CellPair, kind};
+use crate::topics::claims::pairs::{CellPair, pair_kind};
 
 /// The sentences of an accuracy: what each cell has right, and the split.
 #[derive(Clone, Copy)]
@@ -66,12 +66,12 @@ pub(super) fn of_mean(
         return None;
     }
     let of_seed = |kind_of: (&str, &[String; 2]), seed: u64| {
-        let found = pairs.iter().find(|pair| pair.seed == seed && kind(pair) == kind_of);
+        let found = pairs.iter().find(|pair| pair.seed == seed && pair_kind(pair) == kind_of);
         found.and_then(|pair| pair.twins)
     };
     let of_kind = |of| seeds.iter().map(|&seed| of_seed(of, seed)).collect::<Option<Vec<Twins<'_>>>>();
     let comparisons: Option<Vec<_>> =
-        distinct(pairs.iter().map(|pair| kind(pair))).into_iter().map(of_kind).collect();
+        distinct(pairs.iter().map(|pair| pair_kind(pair))).into_iter().map(of_kind).collect();
     let strata = by_sentence.outcomes.both().strata(&comparisons?, by_sentence.split, ScoreKind::Own).ok()?;
     let difference = CrossedDifference::of(&strata, RESAMPLES, 0).ok()?;
     let judged = judge(vec![difference], by_sentence.scatter, by_sentence.margin / 100.0).pop()?;

@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::study::twins::OtherNames;
 use crate::study::{CellView, Study};
 use crate::topics::claims::convergence::{self, NearEnd};
-use crate::topics::claims::differences::{self, AskedRelation, between};
+use crate::topics::claims::differences::{self, AskedRelation, judge_policies};
 use crate::topics::claims::rows::Differences;
-use crate::topics::claims::verdict::{ClaimVerdict, TestAnswer, has, together};
+use crate::topics::claims::verdict::{ClaimVerdict, TestAnswer, combine_verdicts, has_setting};
 
 /// A claim with its verdict.
 #[derive(Clone, Debug, Serialize)]
@@ -54,7 +54,7 @@ impl Tested {
 }
 
 /// All claims of the plan.
-pub(super) fn judge(study: &Study) -> Vec<JudgedClaim> {
+pub(super) fn judge_claims(study: &Study) -> Vec<JudgedClaim> {
     let names = OtherNames::of(&study.sweep);
     study.sweep.plan.claims.iter().map(|claim| of_claim(study, &names, claim)).collect()
 }
@@ -65,7 +65,7 @@ fn of_claim(study: &Study, names: &OtherNames<'_>, claim: &Claim) -> JudgedClaim
         let test = test.clone().renamed(|name| names.policy(name).to_string());
         let others = names.cells_named(&test.policies(), &study.cells);
         let cells: Vec<&CellView> =
-            study.cells.iter().chain(&others).filter(|view| allowed(&only, view)).collect();
+            study.cells.iter().chain(&others).filter(|view| claim_covers(&only, view)).collect();
         of_test(study, &cells, &test, claim.comparisons)
     };
     let mut tests: Vec<Tested> = claim.tests.iter().map(judged).collect();
@@ -78,7 +78,7 @@ fn of_claim(study: &Study, names: &OtherNames<'_>, claim: &Claim) -> JudgedClaim
         }];
     }
     let verdicts: Vec<ClaimVerdict> = tests.iter().map(|test| test.verdict).collect();
-    let verdict = together(claim.needs, &verdicts);
+    let verdict = combine_verdicts(claim.needs, &verdicts);
     JudgedClaim {
         says: claim.says.clone(),
         verdict,
@@ -91,25 +91,25 @@ fn of_claim(study: &Study, names: &OtherNames<'_>, claim: &Claim) -> JudgedClaim
 fn of_test(study: &Study, cells: &[&CellView], test: &ClaimTest, comparisons: Comparisons) -> Tested {
     let answer = match test {
         ClaimTest::Converged(test) => {
-            return Tested::of(convergence::converged(study, cells, test), TestResult::Convergence);
+            return Tested::of(convergence::judge_convergence(study, cells, test), TestResult::Convergence);
         }
-        ClaimTest::Less(test) => between(study, cells, (test, AskedRelation::Less), comparisons),
+        ClaimTest::Less(test) => judge_policies(study, cells, (test, AskedRelation::Less), comparisons),
         ClaimTest::EqualWithin(test) => {
-            between(study, cells, (test, AskedRelation::EqualWithin), comparisons)
+            judge_policies(study, cells, (test, AskedRelation::EqualWithin), comparisons)
         }
         ClaimTest::LosesAtMost(test) => {
-            between(study, cells, (test, AskedRelation::LosesAtMost), comparisons)
+            judge_policies(study, cells, (test, AskedRelation::LosesAtMost), comparisons)
         }
         ClaimTest::MoreOf(test) => differences::more_of(study, cells, test, comparisons),
-        ClaimTest::Drift(test) => differences::drift(study, cells, test, comparisons),
+        ClaimTest::Drift(test) => differences::judge_drift(study, cells, test, comparisons),
     };
     Tested::of(answer, TestResult::Differences)
 }
 
 /// Whether a claim speaks of a cell.
-fn allowed(only: &BTreeMap<String, toml::Value>, view: &CellView) -> bool {
+fn claim_covers(only: &BTreeMap<String, toml::Value>, view: &CellView) -> bool {
     only.iter().all(|(path, value)| {
         let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-        values.iter().any(|value| has(view, path, value))
+        values.iter().any(|value| has_setting(view, path, value))
     })
 }

@@ -44,7 +44,7 @@ pub(super) const UNMEASURED: &str = "the memory of these policies' steps was not
     process, which is not the GPU's";
 
 /// A row per comparison, and one for all if their mean decides. Nothing unless every comparison was measured.
-pub(super) fn rows(
+pub(super) fn memory_rows(
     study: &Study,
     cells: &[&CellView],
     pairs: &[(&str, &str)],
@@ -56,13 +56,13 @@ pub(super) fn rows(
         comparisons,
         |_| true,
         |measured, cells, names| {
-            row(&measured.iter().map(|one| &one.found).collect::<Vec<_>>(), cells, names, wanted)
+            mean_row(&measured.iter().map(|one| &one.found).collect::<Vec<_>>(), cells, names, wanted)
         },
     ))
 }
 
 /// The mean of comparisons; their ends are averaged too, since what a process takes more is no chance of its own.
-fn row(
+fn mean_row(
     peaks: &[&Peaks],
     cells: String,
     names: Option<[String; 2]>,
@@ -93,7 +93,7 @@ mod tests {
     use crate::topics::claims::verdict::ClaimVerdict;
 
     fn judged(mib: [f64; 2], on_gpu: bool, wanted: WantedDifference) -> (f64, ClaimVerdict) {
-        let row = row(&[&Peaks { mib, on_gpu }], "en".into(), None, wanted);
+        let row = mean_row(&[&Peaks { mib, on_gpu }], "en".into(), None, wanted);
         ((row.mean.mean * 1e9).round() / 1e9, row.verdict)
     }
 

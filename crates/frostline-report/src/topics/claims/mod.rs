@@ -19,12 +19,12 @@ use crate::fields::JsonFields;
 use crate::number::{capital, fixed, listed, plural, signed};
 use crate::page::{Page, PageFile};
 use crate::study::Study;
-use crate::study::words::banner;
+use crate::study::words::write_banner;
 use crate::table::{Quantity, TableColumns, TableValue};
 use crate::topic::{ReportPlace, Topic, TopicTable};
 
 use convergence::{IntervalKind, Near, NearEnd};
-use judge::{JudgedClaim, TestResult, Tested, judge};
+use judge::{JudgedClaim, TestResult, Tested, judge_claims};
 use rows::{Differences, Over, PairedComparison};
 use verdict::ClaimVerdict;
 
@@ -36,7 +36,7 @@ pub(crate) struct ClaimsTopic {
 impl ClaimsTopic {
     /// Judges the claims of a study's plan.
     pub fn of(study: &Study) -> Self {
-        Self { judged: judge(study) }
+        Self { judged: judge_claims(study) }
     }
 }
 
@@ -81,7 +81,7 @@ impl Topic for ClaimsTopic {
         }
         let mut page = Page::default();
         page.section(1, format!("Claims: {}", study.sweep.plan.name));
-        banner(study, &mut page);
+        write_banner(study, &mut page);
         page.paragraph(
             "The plan contains each claim with the tests that decide it. Cells are compared in pairs that \
              differ in nothing but what the test names; both have the same seed. A mean difference of an \

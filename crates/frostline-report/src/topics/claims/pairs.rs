@@ -36,6 +36,6 @@ impl<'a> CellPair<'a> {
 pub(super) type PairKind<'b> = (&'b str, &'b [String; 2]);
 
 /// What a pair is one of, whatever its seed.
-pub(super) fn kind<'b>(pair: &'b CellPair<'_>) -> PairKind<'b> {
+pub(super) fn pair_kind<'b>(pair: &'b CellPair<'_>) -> PairKind<'b> {
     (&pair.cells, &pair.names)
 }

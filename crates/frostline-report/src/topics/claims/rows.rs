@@ -10,8 +10,8 @@ use crate::number::plural;
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::gauge::Gauge;
 use crate::topics::claims::intervals::{self, BySentence};
-use crate::topics::claims::pairs::{CellPair, PairKind, kind};
-use crate::topics::claims::verdict::{ClaimVerdict, DifferenceQuestion, WantedDifference, together};
+use crate::topics::claims::pairs::{CellPair, PairKind, pair_kind};
+use crate::topics::claims::verdict::{ClaimVerdict, DifferenceQuestion, WantedDifference, combine_verdicts};
 
 /// Differences A − B, paired by seed.
 #[derive(Clone, Debug, Serialize)]
@@ -73,7 +73,7 @@ impl Differences {
             Comparisons::Each => {
                 let mut verdicts: Vec<ClaimVerdict> = self.rows.iter().map(|row| row.verdict).collect();
                 verdicts.extend(self.missing.iter().map(|_| ClaimVerdict::NotTested));
-                together(Needs::All, &verdicts)
+                combine_verdicts(Needs::All, &verdicts)
             }
         }
     }
@@ -116,7 +116,7 @@ impl PairedComparison {
     /// What is compared: `pcm, first-8 against none`.
     pub fn name(&self) -> String {
         match &self.names {
-            Some(names) => versus(&self.cells, names),
+            Some(names) => name_comparison(&self.cells, names),
             None => format!("{}, together", self.cells),
         }
     }
@@ -132,13 +132,13 @@ impl PairedComparison {
 }
 
 /// The name of a comparison.
-pub(super) fn versus(cells: &str, [a, b]: &[String; 2]) -> String {
+pub(super) fn name_comparison(cells: &str, [a, b]: &[String; 2]) -> String {
     let cells = if cells.is_empty() { String::new() } else { format!("{cells}, ") };
     format!("{cells}{a} against {b}")
 }
 
 /// One row per comparison. If their mean decides, also one per language that has several, then one for all.
-pub(super) fn rows(
+pub(super) fn comparison_rows(
     gauge: &Gauge<'_>,
     pairs: &[CellPair<'_>],
     by_sentence: Option<BySentence<'_>>,
@@ -148,20 +148,21 @@ pub(super) fn rows(
     let mean_of = |pairs: &[&CellPair<'_>], cells: String| {
         let seeds = shared_seeds(pairs);
         let interval = by_sentence.and_then(|of| intervals::of_mean(pairs, &seeds, of));
-        row(gauge, pairs, &seeds, interval, (cells, None), question.wanted)
+        pair_row(gauge, pairs, &seeds, interval, (cells, None), question.wanted)
     };
     let langs = distinct(pairs.iter().map(|pair| pair.lang.as_str()));
     let mut rows = Vec::new();
     for lang in &langs {
         let of_lang: Vec<&CellPair<'_>> = pairs.iter().filter(|pair| pair.lang == *lang).collect();
-        let kinds = distinct(of_lang.iter().map(|pair| kind(pair)));
-        let of_kind =
-            |of: &PairKind<'_>| of_lang.iter().filter(|pair| kind(pair) == *of).copied().collect::<Vec<_>>();
+        let kinds = distinct(of_lang.iter().map(|pair| pair_kind(pair)));
+        let of_kind = |of: &PairKind<'_>| {
+            of_lang.iter().filter(|pair| pair_kind(pair) == *of).copied().collect::<Vec<_>>()
+        };
         let singles: Vec<Vec<&CellPair<'_>>> = kinds.iter().map(of_kind).collect();
         let found = intervals::of_singles(&singles, by_sentence);
         for (((cells, names), pairs), interval) in kinds.iter().zip(&singles).zip(found) {
             let name = ((*cells).to_string(), Some((*names).clone()));
-            rows.extend(row(gauge, pairs, &shared_seeds(pairs), interval, name, question.wanted));
+            rows.extend(pair_row(gauge, pairs, &shared_seeds(pairs), interval, name, question.wanted));
         }
         if pools && kinds.len() > 1 && langs.len() > 1 {
             rows.extend(mean_of(&of_lang, (*lang).into()));
@@ -174,14 +175,14 @@ pub(super) fn rows(
 
 /// The seeds that have all comparisons of these pairs.
 fn shared_seeds(pairs: &[&CellPair<'_>]) -> Vec<u64> {
-    let comparisons = distinct(pairs.iter().map(|pair| kind(pair))).len();
+    let comparisons = distinct(pairs.iter().map(|pair| pair_kind(pair))).len();
     let mut seeds = distinct(pairs.iter().map(|pair| pair.seed));
     seeds.retain(|&seed| pairs.iter().filter(|pair| pair.seed == seed).count() == comparisons);
     seeds
 }
 
 /// A row of pairs: within a seed their mean counts. `interval` is over seeds and sentences, if it could be computed.
-fn row(
+fn pair_row(
     gauge: &Gauge<'_>,
     pairs: &[&CellPair<'_>],
     seeds: &[u64],
@@ -204,7 +205,7 @@ fn row(
         Some(interval) => {
             (MeanInterval { interval: Some(interval), ..found }, Over::SeedsAndSentences, Some(interval))
         }
-        None => (found, Over::Seeds, telling(found.interval, same)),
+        None => (found, Over::Seeds, deciding_interval(found.interval, same)),
     };
     Some(PairedComparison {
         cells,
@@ -222,13 +223,13 @@ fn row(
 /// The interval that may decide. One without width may not: seeds that differ by the very same amount, as on
 /// a small dev split, do not show how far others would. It may if no pair differs at all, since equal
 /// models give that.
-fn telling(interval: Option<[f64; 2]>, same: bool) -> Option<[f64; 2]> {
+fn deciding_interval(interval: Option<[f64; 2]>, same: bool) -> Option<[f64; 2]> {
     let [low, high] = interval?;
     if same { Some([0.0; 2]) } else { Some([low, high]).filter(|_| high - low >= ROUNDING) }
 }
 
 /// The language and further axes of a cell, one axis left out.
-pub(super) fn place(study: &Study, view: &CellView, without: Option<usize>) -> String {
+pub(super) fn place_without(study: &Study, view: &CellView, without: Option<usize>) -> String {
     let axes = study.axes().into_iter().zip(&view.extras).enumerate();
     let extras = axes.filter(|(at, _)| Some(*at) != without);
     let extras = extras.map(|(_, (axis, value))| format!("{axis} = {value}"));
@@ -266,7 +267,8 @@ mod tests {
 
     fn found_where(given: &[(&str, &str, u64, f64)], wanted: WantedDifference) -> Vec<Short> {
         let question = DifferenceQuestion { wanted, comparisons: Comparisons::Mean };
-        let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), None, question);
+        let (rows, together) =
+            comparison_rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), None, question);
         let short = |row: PairedComparison| {
             let mean = (row.mean.mean * 1e6).round() / 1e6;
             (row.cells, row.names.map(|[a, _]| a), row.seeds, mean, row.verdict)
@@ -340,7 +342,8 @@ mod tests {
         let differences = |given: &[(&str, &str, u64, f64)], missing: Vec<String>| {
             let question =
                 DifferenceQuestion { wanted: WantedDifference::Above(-2.0), comparisons: Comparisons::Each };
-            let (rows, together) = rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), None, question);
+            let (rows, together) =
+                comparison_rows(&Gauge::new(Measure::Dev, "", &[]), &pairs(given), None, question);
             let (measured, unit) = (String::new(), "points");
             Differences { measured, unit, comparisons: question.comparisons, rows, together, missing }
         };

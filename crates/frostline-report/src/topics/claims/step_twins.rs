@@ -5,7 +5,7 @@ use frostline_record::Comparisons;
 
 use crate::study::turns::StepCost;
 use crate::study::{CellView, Study, distinct};
-use crate::topics::claims::rows::{PairedComparison, place};
+use crate::topics::claims::rows::{PairedComparison, place_without};
 
 /// What steps of A and of B cost in one language and one value of each further axis.
 pub(super) struct StepTwins<'a> {
@@ -71,7 +71,7 @@ fn step_twins<'a>(
         for view in cells.iter().filter(|view| view.cell.settings.policy == a) {
             let is_twin = |other: &&&CellView| other.cell.settings.policy == b && other.is_twin_of(view);
             let Some(twin) = cells.iter().find(is_twin) else { continue };
-            let (cells, names) = (place(study, view, None), [a, b].map(String::from));
+            let (cells, names) = (place_without(study, view, None), [a, b].map(String::from));
             if found.iter().any(|one| one.cells == cells && one.names == names) {
                 continue;
             }

@@ -4,7 +4,7 @@
 
 use frostline_score::{Estimate, MeanInterval, median};
 
-use crate::study::turns::{RoundRatios, StepCost, widened};
+use crate::study::turns::{RoundRatios, StepCost, widen_interval};
 use crate::study::{CellView, Study, distinct};
 use crate::topics::claims::rows::{Over, PairedComparison};
 use crate::topics::claims::step_twins::{MeasuredTwins, measure_twins, pooled_rows};
@@ -20,7 +20,7 @@ struct Ratio {
 type MeasuredRatio<'a> = MeasuredTwins<'a, Ratio>;
 
 /// A row per comparison, and one for all if their mean decides. Nothing unless the steps of every comparison were timed.
-pub(super) fn rows(
+pub(super) fn step_rows(
     study: &Study,
     cells: &[&CellView],
     pairs: &[(&str, &str)],
@@ -29,7 +29,7 @@ pub(super) fn rows(
     let ratio = |[a, b]: [&StepCost; 2]| Some(Ratio { ratios: a.over(b)?, doubt: a.doubt_over(b) });
     let found = measure_twins(study, cells, pairs, ratio)?;
     Some(pooled_rows(&found, comparisons, have_a_mean, |ratios, cells, names| {
-        row(ratios, cells, names, wanted)
+        ratio_row(ratios, cells, names, wanted)
     }))
 }
 
@@ -44,7 +44,7 @@ fn have_a_mean(ratios: &[&MeasuredRatio<'_>]) -> bool {
 
 /// The mean of ratios. Ratios of one measurement have the same rounds and are averaged within each; of measurements that
 /// were made apart the squares of the intervals' halves add up.
-fn row(
+fn ratio_row(
     ratios: &[&MeasuredRatio<'_>],
     cells: String,
     names: Option<[String; 2]>,
@@ -72,7 +72,8 @@ fn row(
     let value = measured.iter().map(|(share, _, ratio)| share * ratio.value).sum::<f64>();
     let low = value - half(&|ratio| ratio.value - ratio.low);
     let high = value + half(&|ratio| ratio.high - ratio.value);
-    let Estimate { low, high, .. } = widened(Estimate { value, low, high }, mean(&|one| one.found.doubt));
+    let Estimate { low, high, .. } =
+        widen_interval(Estimate { value, low, high }, mean(&|one| one.found.doubt));
     let interval = Some([low, high]).filter(|ends| ends.iter().all(|end| end.is_finite()));
     let interval = interval.map(|ends| ends.map(|end| 100.0 * (end - 1.0)));
     PairedComparison {

@@ -96,7 +96,7 @@ impl WantedDifference {
 }
 
 /// The verdict on a whole from the verdicts on its parts: the tests of a claim, or the comparisons of a test.
-pub(super) fn together(needs: Needs, verdicts: &[ClaimVerdict]) -> ClaimVerdict {
+pub(super) fn combine_verdicts(needs: Needs, verdicts: &[ClaimVerdict]) -> ClaimVerdict {
     let (decides, needed) = match needs {
         Needs::All => (ClaimVerdict::Contradicted, ClaimVerdict::Supported),
         Needs::Any => (ClaimVerdict::Supported, ClaimVerdict::Contradicted),
@@ -114,7 +114,7 @@ pub(super) fn together(needs: Needs, verdicts: &[ClaimVerdict]) -> ClaimVerdict 
 }
 
 /// Whether a cell has a setting at this value; 1 and 1.0 are one value.
-pub(super) fn has(view: &CellView, path: &str, value: &toml::Value) -> bool {
+pub(super) fn has_setting(view: &CellView, path: &str, value: &toml::Value) -> bool {
     let number = |value: &toml::Value| value.as_float().or(value.as_integer().map(|value| value as f64));
     view.cell.settings.get(path).is_some_and(|found| match (number(&found), number(value)) {
         (Some(found), Some(wanted)) => found == wanted,
@@ -124,17 +124,17 @@ pub(super) fn has(view: &CellView, path: &str, value: &toml::Value) -> bool {
 
 /// A margin in words: nothing, or ` by more than 0.5 points`.
 pub(super) fn by_more_than(margin: f64, unit: &str) -> String {
-    if margin > 0.0 { format!(" by more than {}", amount(margin, unit)) } else { String::new() }
+    if margin > 0.0 { format!(" by more than {}", show_amount(margin, unit)) } else { String::new() }
 }
 
 /// Returns a number with its unit, points or percent.
-pub(super) fn amount(value: f64, unit: &str) -> String {
+pub(super) fn show_amount(value: f64, unit: &str) -> String {
     let unit = if value == 1.0 && unit == "points" { "point" } else { unit };
-    format!("{} {unit}", short(value))
+    format!("{} {unit}", shorten_number(value))
 }
 
 /// A number with as many decimals as it has, at most four.
-pub(super) fn short(value: f64) -> String {
+pub(super) fn shorten_number(value: f64) -> String {
     let text = fixed(value, 4);
     text.trim_end_matches('0').trim_end_matches('.').into()
 }
@@ -189,7 +189,7 @@ mod tests {
             (Needs::Any, vec![Contradicted, NotTested], NotDecided),
         ];
         for (needs, verdicts, expected) in cases {
-            assert_eq!(together(needs, &verdicts), expected, "{needs:?} {verdicts:?}");
+            assert_eq!(combine_verdicts(needs, &verdicts), expected, "{needs:?} {verdicts:?}");
         }
     }
 

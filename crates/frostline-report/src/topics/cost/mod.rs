@@ -38,7 +38,7 @@ impl Topic for TrainingCostTopic {
                     "The plan has no policy `none`, so time saved and differences in accuracy have \
                      nothing to be measured against."
                 };
-                let saving = if in_turns { turns::READING.into() } else { turns::untimed(study) };
+                let saving = if in_turns { turns::READING.into() } else { turns::why_untimed(study) };
                 vec![
                     baseline.into(),
                     "**Training time** is the time of the training steps alone. Loading, computing a \
@@ -57,12 +57,12 @@ impl Topic for TrainingCostTopic {
                 describe_prefixes(study, lang, page);
                 match study.step_costs.is_empty() {
                     true => describe_predictions(study, lang, page),
-                    false => turns::section(study, lang, page),
+                    false => turns::write_section(study, lang, page),
                 }
             }
             ReportPlace::Caveats => page.items({
                 let of_cells = (!study.machines.is_empty()).then(|| cells_while_busy(study)).flatten();
-                of_cells.into_iter().chain(turns::busy(study)).collect::<Vec<String>>()
+                of_cells.into_iter().chain(turns::busy_caveat(study)).collect::<Vec<String>>()
             }),
             _ => {}
         }

@@ -20,7 +20,7 @@ pub(super) const READING: &str = "**Time saved** is how much less time a trainin
      way. Training times of cells are no measure of a saving: they hold whatever else the machine did.";
 
 /// Why there is no "Time saved", if no steps were taken in turns.
-pub(super) fn untimed(study: &Study) -> String {
+pub(super) fn why_untimed(study: &Study) -> String {
     let next = if study.sweep.timed_groups(|_| true).is_empty() {
         "Steps cannot be taken in turns here: that takes two policies in which the same parameters learn from the first step to the last."
     } else {
@@ -35,7 +35,7 @@ pub(super) fn untimed(study: &Study) -> String {
 }
 
 /// The section of a language.
-pub(super) fn section(study: &Study, lang: &str, page: &mut Page) {
+pub(super) fn write_section(study: &Study, lang: &str, page: &mut Page) {
     page.section(3, "What a step costs");
     page.table(facts::table(study, FactTable::Turns, Some(lang)));
     let costs = || study.groups_of(lang).filter_map(|group| study.step_cost(group));
@@ -83,7 +83,7 @@ pub(super) fn section(study: &Study, lang: &str, page: &mut Page) {
 }
 
 /// A caveat if the machine had other work.
-pub(super) fn busy(study: &Study) -> Option<String> {
+pub(super) fn busy_caveat(study: &Study) -> Option<String> {
     let all = &study.step_costs.loads;
     let waiting = |one: &&MeasuredLoad| one.load.others.is_none() && one.load.before > Some(1.0);
     let mut parts = Vec::new();

@@ -73,7 +73,7 @@ fn text(study: &Study, text: &SplitText, cells: &[(&CellView, &PredictedTags)]) 
     });
     let sentences: Vec<BrowserSentence> = sentences.collect();
     let places: Vec<usize> = kept.iter().flat_map(|(_, range)| range.clone()).collect();
-    let cells = cells.iter().map(|(view, predictions)| cell(study, view, text, predictions, &places));
+    let cells = cells.iter().map(|(view, predictions)| cell_errors(study, view, text, predictions, &places));
     let langs = distinct(cells.clone().map(|(lang, _)| lang));
     let title: Vec<String> = langs.iter().map(|lang| study.lang_title(lang)).collect();
     BrowserText {
@@ -85,7 +85,7 @@ fn text(study: &Study, text: &SplitText, cells: &[(&CellView, &PredictedTags)]) 
     }
 }
 
-fn cell<'a>(
+fn cell_errors<'a>(
     study: &Study,
     view: &'a CellView,
     text: &SplitText,

@@ -7,7 +7,7 @@ use frostline_score::{ByFamiliarity, ByLength, Confusion, MeanStd, ShareInterval
 use serde::Serialize;
 
 use crate::study::place::placed;
-use crate::study::tagged::{PredictedTags, TagIndex, Tagged, outcome};
+use crate::study::tagged::{PredictedTags, TagIndex, Tagged, word_outcome};
 use crate::study::{BASELINE, CellGroup, CellView, SPLITS};
 use crate::topics::errors::versus::{self, Versus};
 
@@ -212,7 +212,7 @@ impl CellErrors {
             let words = range.map(|at| (&text.words[at], predictions.predicted[at]));
             let outcomes: Vec<WordOutcome> = words
                 .map(|(word, predicted)| {
-                    let outcome = outcome(place(word.gold), predicted.map(place));
+                    let outcome = word_outcome(place(word.gold), predicted.map(place));
                     confusion.add_outcome(outcome);
                     known.add(word.known, outcome);
                     outcome

@@ -7,7 +7,7 @@ use crate::study::Study;
 use crate::topics::errors::versus::{DifferingSentence, ShownWord, Versus};
 
 /// The sentences of every comparison that has some.
-pub(super) fn list(study: &Study, all: &[&Versus], page: &mut Page) {
+pub(super) fn list_examples(study: &Study, all: &[&Versus], page: &mut Page) {
     if all.is_empty() {
         return;
     }

@@ -5,7 +5,7 @@ use crate::chart::{
 };
 use crate::chart::{ChartNote, Tone};
 use crate::number::{count, fixed};
-use crate::study::words::units;
+use crate::study::words::counted_units;
 use crate::study::words::{DEV_AXIS, dev_accuracy};
 use crate::study::{Placed, Study, panels};
 use crate::topics::errors::counts::{GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
@@ -125,7 +125,7 @@ fn by_stratum(
 fn omitted_note(study: &Study, found: &WordErrors) -> Option<String> {
     let shown: usize = shown_groups(study, found).iter().map(|(_, rows)| rows.len()).sum();
     let all = found.groups.iter().filter(|group| group.split == "dev").count();
-    let units = units(study).many;
+    let units = counted_units(study).many;
     (shown < all).then(|| {
         format!(
             "Of {all} rows, {shown} are drawn: those with the most and the fewest right {units}, and the \

@@ -14,7 +14,7 @@ use crate::chart::Figure;
 use crate::fields::JsonFields;
 use crate::number::plural;
 use crate::page::{Page, PageFile};
-use crate::study::words::{SENTENCES, banner, units};
+use crate::study::words::{SENTENCES, counted_units, write_banner};
 use crate::study::{SPLITS, StoredPredictions, Study};
 use crate::topic::{ReportPlace, Topic, TopicTable};
 
@@ -52,7 +52,7 @@ impl Topic for ErrorsTopic {
                     plural(self.left_out.len(), "file")
                 )
             });
-            let missing = match units(study) {
+            let missing = match counted_units(study) {
                 _ if !self.found.is_empty() => "",
                 SENTENCES => "",
                 _ => "per-tag scores, confusions, verdicts on policies, and ",
@@ -115,7 +115,7 @@ impl ErrorsTopic {
     fn page(&self, study: &Study) -> Page {
         let mut page = Page::default();
         page.section(1, format!("Errors: {}", study.sweep.plan.name));
-        banner(study, &mut page);
+        write_banner(study, &mut page);
         how_to_read(study, &self.left_out, &mut page);
         if self.without_words {
             page.item("Sentences are not quoted: the records were published without their words.");

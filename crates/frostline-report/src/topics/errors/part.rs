@@ -6,7 +6,7 @@ use crate::keys;
 use crate::number::{NONE, count, fixed};
 use crate::page::Page;
 use crate::page::code;
-use crate::study::{BASELINE, Study, named};
+use crate::study::{BASELINE, Study, choose_named};
 use crate::table::{PaperTable, Quantity, Table, TableColumns, TableValue};
 use crate::topics::errors::counts::{Confused, GroupErrors, Strata, StratumErrors, TagErrors, WordErrors};
 use crate::topics::errors::examples;
@@ -19,7 +19,7 @@ pub(super) const COLUMNS: usize = 18;
 pub(super) fn named_groups(groups: &[&GroupErrors]) -> Vec<bool> {
     let rows: Vec<(&str, f64)> =
         groups.iter().map(|group| (group.policy.as_str(), group.accuracy.mean)).collect();
-    named(&rows)
+    choose_named(&rows)
 }
 
 /// A language on a split.
@@ -220,7 +220,7 @@ impl<'a> SplitPart<'a> {
             self.shown().any(|group| (&group.policy, &group.extras) == (&versus.policy, &versus.extras))
         };
         let with_examples = self.versus.iter().copied().filter(|versus| !versus.examples.is_empty());
-        examples::list(self.study, &with_examples.filter(is_shown).collect::<Vec<_>>(), page);
+        examples::list_examples(self.study, &with_examples.filter(is_shown).collect::<Vec<_>>(), page);
     }
 }
 

@@ -70,10 +70,10 @@ pub(super) fn compare_with_baseline(cells: &[CellView], groups: &[CellGroup], re
         for split in SPLITS {
             let mut shows = split == "dev";
             for (cell, view) in cells.iter().enumerate().filter(|(_, view)| group.holds(view)) {
-                let Some((mine, base)) = pair(cells, view, split, read) else { continue };
+                let Some((mine, base)) = pair_predictions(cells, view, split, read) else { continue };
                 let mut versus = Versus::new(cell, view, split, [base, mine], read);
                 if shows && read.texts[mine.text].has_words {
-                    versus.examples = examples([base, mine], read);
+                    versus.examples = find_examples([base, mine], read);
                 }
                 shows = false;
                 all.push(versus);
@@ -84,7 +84,7 @@ pub(super) fn compare_with_baseline(cells: &[CellView], groups: &[CellGroup], re
 }
 
 /// The predictions of a cell and its baseline for the same words.
-fn pair<'a>(
+fn pair_predictions<'a>(
     cells: &[CellView],
     view: &CellView,
     split: &'static str,
@@ -137,7 +137,7 @@ impl Versus {
 }
 
 /// The sentences with the most words that differ; of equal ones the earlier.
-fn examples([base, mine]: [&PredictedTags; 2], read: &Tagged) -> Vec<DifferingSentence> {
+fn find_examples([base, mine]: [&PredictedTags; 2], read: &Tagged) -> Vec<DifferingSentence> {
     let text = &read.texts[mine.text];
     let differs = |at: usize| base.predicted[at] != mine.predicted[at];
     let mut ranked: Vec<_> = text

@@ -13,13 +13,15 @@ use crate::study::{BASELINE, CellGroup, Study};
 use crate::table::{Quantity, TableColumns, TableValue};
 use crate::topics::convergence::EpochFact;
 use crate::topics::reference::differences;
-use crate::topics::reference::whose::{defined, epoch_tables, labels_the_same, no_match, opening};
+use crate::topics::reference::whose::{
+    epoch_tables, labels_the_same, no_match, write_definition, write_opening,
+};
 
 /// A group, and the published run that it is compared with.
 type ComparedGroup<'a> = (&'a CellGroup, &'a PublishedRun);
 
 /// The whole comparison.
-pub(super) fn compare(study: &Study, reference: &Reference, page: &mut Page) {
+pub(super) fn compare_cells(study: &Study, reference: &Reference, page: &mut Page) {
     let langs: Vec<&str> = study
         .langs()
         .into_iter()
@@ -32,8 +34,8 @@ pub(super) fn compare(study: &Study, reference: &Reference, page: &mut Page) {
     if langs.is_empty() {
         return no_match(reference, "this sweep has a result for none of these", page);
     }
-    opening(reference, page);
-    differences::list(study, reference, &langs, page);
+    write_opening(reference, page);
+    differences::list_differences(study, reference, &langs, page);
     for lang in langs {
         describe_language(study, reference, lang, page);
     }
@@ -49,7 +51,11 @@ fn matching_groups<'a>(study: &'a Study, data: &'a ReferenceData, lang: &'a str)
 }
 
 fn key_columns<'a>(study: &Study) -> TableColumns<'a, ComparedGroup<'a>> {
-    keys::frozen(study, |row: &ComparedGroup<'a>| row.0.names(), |row: &ComparedGroup<'a>| &row.0.extras)
+    keys::policy_columns(
+        study,
+        |row: &ComparedGroup<'a>| row.0.names(),
+        |row: &ComparedGroup<'a>| &row.0.extras,
+    )
 }
 
 fn describe_language(study: &Study, reference: &Reference, lang: &str, page: &mut Page) {
@@ -57,7 +63,7 @@ fn describe_language(study: &Study, reference: &Reference, lang: &str, page: &mu
     let rows = matching_groups(study, data, lang);
     page.section(2, study.lang_title(lang));
     page.table(accuracy_columns(study, reference).table(rows.iter().copied()));
-    defined(reference, "dev_accuracy", page);
+    write_definition(reference, "dev_accuracy", page);
     page.table(cost_columns(study, reference, data).table(rows.iter().copied()));
     add_epochs(study, reference, &rows, page);
 }

@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::number::{count, listed};
 use crate::page::Page;
-use crate::study::cells::shown;
+use crate::study::cells::show_value;
 use crate::study::{CellView, Study, distinct};
 
 /// What this sweep did otherwise, from the settings of the cells that are compared.
-pub(super) fn list(study: &Study, reference: &Reference, langs: &[&str], page: &mut Page) {
+pub(super) fn list_differences(study: &Study, reference: &Reference, langs: &[&str], page: &mut Page) {
     let name = &reference.name;
     let mut found = different_treebanks(study, reference, langs);
     let cells = study.cells.iter().map(|view| &view.cell.settings);
@@ -235,7 +235,7 @@ fn describe_task(settings: &Settings, name: &str, task: &TaskSettings) -> String
     let task = if own { TaskSettings { data: String::new(), ..task.clone() } } else { task.clone() };
     let [ours, studys] = [task, TaskSettings::default()].map(|task| {
         let Ok(Value::Object(table)) = serde_json::to_value(task) else { return BTreeMap::new() };
-        table.into_iter().map(|(key, value)| (key, shown(&value))).collect::<BTreeMap<_, _>>()
+        table.into_iter().map(|(key, value)| (key, show_value(&value))).collect::<BTreeMap<_, _>>()
     });
     let other = ours.iter().filter(|(key, value)| studys.get(*key) != Some(value));
     let other: Vec<String> = other.map(|(key, value)| format!("{key} {value}")).collect();

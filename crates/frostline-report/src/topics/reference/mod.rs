@@ -11,7 +11,7 @@ use frostline_record::CompareWith;
 
 use crate::fields::JsonFields;
 use crate::page::{Page, PageBlock, PageFile};
-use crate::study::words::banner;
+use crate::study::words::write_banner;
 use crate::study::{StoredPredictions, Study};
 use crate::table::PaperTable;
 use crate::topic::{Topic, TopicTable};
@@ -35,7 +35,7 @@ impl Topic for PublishedTopic {
     fn pages(&self, study: &Study) -> Vec<PageFile<'_>> {
         let mut page = Page::default();
         page.section(1, format!("Published figures and ours: {}", study.sweep.plan.name));
-        banner(study, &mut page);
+        write_banner(study, &mut page);
         self.compare(study, &mut page);
         let about = "published figures compared with these.".into();
         vec![PageFile { path: "published.md", about, page, browser: None }]
@@ -94,9 +94,9 @@ impl PublishedTopic {
             return;
         };
         match reference.compare {
-            CompareWith::Cells => cells::compare(study, reference, page),
+            CompareWith::Cells => cells::compare_cells(study, reference, page),
             CompareWith::Stages => {
-                stages::compare(study, reference, &self.sentences, self.predictions_read, page);
+                stages::compare_stages(study, reference, &self.sentences, self.predictions_read, page);
             }
         }
     }

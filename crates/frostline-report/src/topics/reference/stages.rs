@@ -8,12 +8,14 @@ use crate::number::{capital, signed, signed_plus_minus};
 use crate::page::Page;
 use crate::page::code;
 use crate::study::epochs::EpochStats;
-use crate::study::stages::{StageStats, TaskStats, score_at, value};
+use crate::study::stages::{StageStats, TaskStats, score_at, score_value};
 use crate::study::{BASELINE, CellGroup, CellView, Placed, Study};
 use crate::table::{Quantity, Table, TableColumns, TableValue};
 use crate::topics::convergence::EpochFact;
 use crate::topics::reference::differences;
-use crate::topics::reference::whose::{defined, epoch_tables, labels_the_same, no_match, opening};
+use crate::topics::reference::whose::{
+    epoch_tables, labels_the_same, no_match, write_definition, write_opening,
+};
 use crate::topics::sentences::counts::SentenceStats;
 
 /// A published run with our runs.
@@ -35,7 +37,7 @@ struct Ours<'a> {
 }
 
 /// The whole comparison.
-pub(super) fn compare(
+pub(super) fn compare_stages(
     study: &Study,
     reference: &Reference,
     found: &[SentenceStats],
@@ -59,8 +61,8 @@ pub(super) fn compare(
     if pairings.iter().all(|pairing| pairing.ours.is_empty()) {
         return no_match(reference, "this sweep has no result of a stage with one of these", page);
     }
-    opening(reference, page);
-    differences::list(study, reference, &langs, page);
+    write_opening(reference, page);
+    differences::list_differences(study, reference, &langs, page);
     page.section(2, "Test and dev");
     page.table(results_table(reference, &pairings));
     let unread = if predictions_read { "" } else { " It needs the stored predictions, which were not read." };
@@ -129,7 +131,7 @@ impl Ours<'_> {
         let scores = |run: &Self| -> Vec<(u64, f64)> {
             let of_cell = |view: &CellView| {
                 let score = score_at(&view.done()?.result, run.at, &run.task.task, "test")?;
-                Some((view.cell.settings.seed, value(score)))
+                Some((view.cell.settings.seed, score_value(score)))
             };
             study.members(run.group).filter_map(of_cell).collect()
         };
@@ -241,7 +243,7 @@ fn add_confusions(reference: &Reference, pairings: &[Pairing<'_>], page: &mut Pa
         return;
     }
     page.section(2, "Confusions on test");
-    defined(reference, "confusion", page);
+    write_definition(reference, "confusion", page);
     for Pairing { name, theirs, ours, .. } in pairings {
         let counts = Confusion {
             counts: theirs.confusion.clone(),

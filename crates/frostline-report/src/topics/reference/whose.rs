@@ -9,7 +9,7 @@ use crate::table::{TableColumns, TableValue};
 use crate::topics::convergence::{EPOCH_FACTS, EpochFact};
 
 /// Opens the page with the source of the figures.
-pub(super) fn opening(reference: &Reference, page: &mut Page) {
+pub(super) fn write_opening(reference: &Reference, page: &mut Page) {
     page.paragraph(format!("Published figures: {}", reference.citation));
     page.paragraph(reference.about.trim());
 }
@@ -28,7 +28,7 @@ pub(super) fn no_match(reference: &Reference, why: &str, page: &mut Page) {
 }
 
 /// Adds how a reference defines a kind of figure, if it does.
-pub(super) fn defined(reference: &Reference, figure: &str, page: &mut Page) {
+pub(super) fn write_definition(reference: &Reference, figure: &str, page: &mut Page) {
     if let Some(words) = reference.defined.get(figure) {
         page.paragraph(words.trim());
     }
@@ -58,7 +58,7 @@ pub(super) fn epoch_tables<'a, R: Clone + 'a>(
             |row: &(R, Vec<TableValue>), at| row.1.get(*at).cloned(),
         );
         page.table(columns.table(rows));
-        defined(reference, fact.defined_as, page);
+        write_definition(reference, fact.defined_as, page);
     }
 }
 

@@ -119,7 +119,7 @@ fn one(
 }
 
 /// How often labels occur in the splits of a language's task.
-pub(crate) fn balance(
+pub(crate) fn label_balance(
     study: &Study,
     read: &SentencePredictions,
     lang: &str,

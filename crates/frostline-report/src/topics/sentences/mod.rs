@@ -15,7 +15,7 @@ use crate::study::words::extras_name;
 use crate::study::{CellGroup, Placed, SPLITS, StoredPredictions, Study, distinct};
 use crate::table::{Quantity, Table, TableColumns};
 use crate::topic::{ReportPlace, Topic};
-use crate::topics::stages::capital;
+use crate::topics::stages::capital_split;
 
 use counts::{LabelBalance, SentenceStats};
 
@@ -43,7 +43,7 @@ impl SentencesTopic {
             let all = study.groups_of(lang).flat_map(|group| &group.stages).flat_map(|stage| &stage.tasks);
             let named = all.filter(|task| task.unit == Unit::Sentences).map(|task| task.task.clone());
             tasks.extend(distinct(named).into_iter().map(|name| SentenceTask {
-                balance: counts::balance(study, &stored.sentences, lang, &name),
+                balance: counts::label_balance(study, &stored.sentences, lang, &name),
                 lang: lang.into(),
                 name,
             }));
@@ -92,11 +92,11 @@ fn describe_labels(task: &SentenceTask, page: &mut Page) {
         label.map_or_else(|| "all".into(), |label| code(label))
     });
     let columns = task.balance.iter().fold(columns, |columns, split| {
-        columns.column(capital(split.split), Quantity::Count, move |label| sentences(split, *label)).column(
-            "%",
-            Quantity::Share(1),
-            move |label| sentences(split, *label) as f64 / split.whole() as f64,
-        )
+        columns
+            .column(capital_split(split.split), Quantity::Count, move |label| sentences(split, *label))
+            .column("%", Quantity::Share(1), move |label| {
+                sentences(split, *label) as f64 / split.whole() as f64
+            })
     });
     page.table(columns.table(labels.into_iter().map(Some).chain([None])));
     for split in &task.balance {
