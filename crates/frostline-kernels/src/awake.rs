@@ -17,7 +17,7 @@ pub fn awake<T>(work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     rayon::in_place_scope(|scope| {
         for _ in 1..rayon::current_num_threads() {
-            scope.spawn(|_| look(&done));
+            scope.spawn(|_| work_until_idle(&done));
         }
         let result = work();
         done.store(true, Ordering::Release);
@@ -26,7 +26,7 @@ pub fn awake<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Does what the pool has to do, until there has long been nothing.
-fn look(done: &AtomicBool) {
+fn work_until_idle(done: &AtomicBool) {
     let mut since = Instant::now();
     while !done.load(Ordering::Acquire) {
         match rayon::yield_now() {

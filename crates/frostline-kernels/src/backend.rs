@@ -56,13 +56,13 @@ pub fn on<W: Work>(name: &str, work: W) -> Result<W::Output> {
         #[cfg(feature = "cuda")]
         "cuda" => {
             let chosen = crate::gpu::devices::cuda()?;
-            opened::<burn::backend::Cuda>("cuda", &chosen.device)?;
+            open_device::<burn::backend::Cuda>("cuda", &chosen.device)?;
             Ok(work.run::<burn::backend::Autodiff<burn::backend::Cuda>>(&chosen.device))
         }
         #[cfg(feature = "wgpu")]
         "wgpu" => {
             let chosen = crate::gpu::devices::wgpu()?;
-            opened::<burn::backend::Wgpu>("wgpu", &chosen.device)?;
+            open_device::<burn::backend::Wgpu>("wgpu", &chosen.device)?;
             Ok(work.run::<burn::backend::Autodiff<burn::backend::Wgpu>>(&chosen.device))
         }
         other => Err(BackendError::NotBuilt(other.into())),
@@ -182,7 +182,7 @@ pub fn check(name: &str) -> Result<()> {
 
 /// Opens a GPU once, since burn panics where that fails.
 #[cfg(feature = "gpu")]
-fn opened<B: burn::prelude::Backend>(backend: &'static str, device: &B::Device) -> Result<()> {
+fn open_device<B: burn::prelude::Backend>(backend: &'static str, device: &B::Device) -> Result<()> {
     let open = || burn::tensor::Tensor::<B, 1>::ones([1], device).into_data();
     quietly(std::panic::AssertUnwindSafe(open)).map(drop).ok_or(BackendError::NoDevice { backend })
 }

@@ -73,7 +73,7 @@ fn vector<B: Backend>(matrix: &Tensor<B, 2>) -> Tensor<B, 1> {
 }
 
 /// A weight that keeps the spread of what it is multiplied with, so that scores of attention do not saturate.
-fn narrowed<B: Backend>(weight: &Tensor<B, 2>) -> Tensor<B, 2> {
+fn narrow_weight<B: Backend>(weight: &Tensor<B, 2>) -> Tensor<B, 2> {
     let [from, _] = weight.dims();
     weight.clone().div_scalar((from as f64).sqrt())
 }
@@ -111,7 +111,7 @@ impl Operation {
                 B::k_attention([0, 1, 2].map(|at| i[at].clone()), *heads, pack, *dropout)
             }
             Self::SelfAttention(heads, pack, dropout) => {
-                let layers = [1, 2, 3].map(|at| (narrowed(&i[at]), vector(&i[at + 3])));
+                let layers = [1, 2, 3].map(|at| (narrow_weight(&i[at]), vector(&i[at + 3])));
                 B::k_self_attention(x, layers, *heads, pack, *dropout, Precision::F32)
             }
             Self::Activation(activation) => B::k_activation(x, *activation),
@@ -121,7 +121,7 @@ impl Operation {
                 B::k_form_attention([0, 1, 2].map(|at| i[at].clone()), form, pack, *dropout)
             }
             Self::FormSelfAttention(form, pack, dropout) => {
-                let layers = [1, 2, 3].map(|at| (narrowed(&i[at]), vector(&i[at + 3])));
+                let layers = [1, 2, 3].map(|at| (narrow_weight(&i[at]), vector(&i[at + 3])));
                 B::k_form_self_attention(x, layers, form, pack, *dropout, Precision::F32)
             }
             Self::RelativeAttention(heads, positions, pack, dropout) => {
@@ -160,7 +160,7 @@ impl Operation {
                 stock::attention([0, 1, 2].map(|at| i[at].clone()), *heads, pack, *dropout)
             }
             Self::SelfAttention(heads, pack, dropout) => {
-                let layer = |at: usize| stock::linear(x.clone(), narrowed(&i[at]), vector(&i[at + 3]));
+                let layer = |at: usize| stock::linear(x.clone(), narrow_weight(&i[at]), vector(&i[at + 3]));
                 stock::attention([1, 2, 3].map(layer), *heads, pack, *dropout)
             }
             Self::Activation(activation) => stock::activation(x, *activation),
@@ -170,7 +170,7 @@ impl Operation {
                 stock::form_attention([0, 1, 2].map(|at| i[at].clone()), form, pack, *dropout)
             }
             Self::FormSelfAttention(form, pack, dropout) => {
-                let layer = |at: usize| stock::linear(x.clone(), narrowed(&i[at]), vector(&i[at + 3]));
+                let layer = |at: usize| stock::linear(x.clone(), narrow_weight(&i[at]), vector(&i[at + 3]));
                 stock::form_attention([1, 2, 3].map(layer), form, pack, *dropout)
             }
             Self::RelativeAttention(heads, positions, pack, dropout) => {
@@ -215,7 +215,7 @@ impl Case {
     #[must_use]
     pub fn results<B: Train>(&self, own: bool, device: &B::Device) -> Vec<Vec<f32>> {
         let rounds = self.operation.rounds();
-        let draw = |seed, shape| drawn::<B>(seed, shape, rounds, device);
+        let draw = |seed, shape| draw_normal::<B>(seed, shape, rounds, device);
         let inputs = self.shapes.iter().zip(&self.needed).zip(self.seed..);
         let inputs: Vec<Tensor<B, 2>> =
             inputs.map(|((shape, needed), seed)| draw(seed, *shape).set_require_grad(*needed)).collect();
@@ -248,7 +248,7 @@ impl Case {
 }
 
 /// Normal numbers.
-fn drawn<B: Backend>(seed: u64, shape: [usize; 2], rounds: bool, device: &B::Device) -> Tensor<B, 2> {
+fn draw_normal<B: Backend>(seed: u64, shape: [usize; 2], rounds: bool, device: &B::Device) -> Tensor<B, 2> {
     let stream = Stream::new(seed, "tensor");
     // The upper half of the bits is a number that bf16 holds.
     let round = |value: f32| if rounds { f32::from_bits(value.to_bits() & 0xFFFF_0000) } else { value };
@@ -293,7 +293,7 @@ pub fn updated<B: Kernels>(
     seed: u64,
     device: &B::Device,
 ) -> Vec<Vec<f32>> {
-    let vector = |seed, n: usize| drawn::<B>(seed, [1, n], false, device).reshape([n]);
+    let vector = |seed, n: usize| draw_normal::<B>(seed, [1, n], false, device).reshape([n]);
     let updates = lengths.iter().zip((seed..).step_by(10)).map(|(&n, seed)| Update {
         rule,
         parameter: vector(seed, n),

@@ -44,7 +44,7 @@ fn rotate_first_two(qkv: &mut [Vec<f32>; 3], h: usize, form: &AttentionForm, pac
 }
 
 /// Queries, keys and values, of which the form rotates copies of the first two.
-fn rotated(qkv: [FlexTensor; 3], form: &AttentionForm, pack: &Pack) -> [FlexTensor; 3] {
+fn rotate_heads(qkv: [FlexTensor; 3], form: &AttentionForm, pack: &Pack) -> [FlexTensor; 3] {
     let Some(rotary) = &form.rotary else { return qkv };
     let [q, k, v] = qkv;
     let [q, k] = [q, k].map(|part| {
@@ -60,7 +60,7 @@ fn rotated(qkv: [FlexTensor; 3], form: &AttentionForm, pack: &Pack) -> [FlexTens
 type ReadyUpdate = (StepConstants, FlexTensor, [FlexTensor; 3]);
 
 /// Prepares updates to be computed in place.
-fn ready(
+fn prepare_updates(
     updates: Vec<Update<Flex>>,
     squares: &Tensor<Flex, 1>,
     clip: Option<f64>,
@@ -191,7 +191,7 @@ impl Kernels for Flex {
         dropout: Dropout,
     ) -> Tensor<Self, 2> {
         let [n, h] = qkv[0].dims();
-        let qkv = rotated(qkv.map(raw), form, pack);
+        let qkv = rotate_heads(qkv.map(raw), form, pack);
         wrap(flex(form::forward(qkv.each_ref().map(data), h, form, pack, dropout).0, [n, h]))
     }
 
@@ -266,7 +266,7 @@ impl Kernels for Flex {
         squares: &Tensor<Self, 1>,
         clip: Option<f64>,
     ) -> Vec<Updated<Self>> {
-        let mut all: Vec<_> = ready(updates, squares, clip).collect();
+        let mut all: Vec<_> = prepare_updates(updates, squares, clip).collect();
         let steps =
             all.iter_mut().map(|(constants, gradient, [parameter, first, second])| adamw::UpdateStep {
                 constants: *constants,
@@ -439,7 +439,7 @@ impl<C: CheckpointStrategy> Kernels for Autodiff<Flex, C> {
         let [n, h] = qkv[0].dims();
         let [q, k, v] = qkv.map(tracked);
         let nodes = [q.node, k.node, v.node];
-        let qkv = rotated([q.primitive, k.primitive, v.primitive], form, pack);
+        let qkv = rotate_heads([q.primitive, k.primitive, v.primitive], form, pack);
         let (out, saved) = form::forward(qkv.each_ref().map(data), h, form, pack, dropout);
         let state = AttentionState { qkv, saved, form: form.clone(), pack: pack.clone(), dropout };
         let [q, k, v] = nodes;

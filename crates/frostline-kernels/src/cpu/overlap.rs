@@ -37,7 +37,7 @@ impl<T: Send + 'static> BackgroundJobs<T> {
         if may_wait > 0 {
             rayon::spawn(move || job.run());
         }
-        let mut waiting = self.0.iter().filter(|job| held(&job.work).is_some());
+        let mut waiting = self.0.iter().filter(|job| lock_job(&job.work).is_some());
         if let (Some(oldest), true) = (waiting.next(), waiting.count() >= may_wait) {
             oldest.run();
         }
@@ -48,7 +48,7 @@ impl<T: Send + 'static> BackgroundJobs<T> {
     /// # Panics
     /// If the job did.
     pub fn next_if_ended(&mut self) -> Option<T> {
-        let result = held(&self.0.front()?.result).take()?;
+        let result = lock_job(&self.0.front()?.result).take()?;
         self.0.pop_front();
         Some(result.unwrap_or_else(|panic| resume_unwind(panic)))
     }
@@ -75,14 +75,14 @@ impl<T: Send + 'static> BackgroundJobs<T> {
 impl<T> BackgroundJob<T> {
     /// Does it, unless it has begun.
     fn run(&self) {
-        let work = held(&self.work).take();
+        let work = lock_job(&self.work).take();
         if let Some(work) = work {
-            *held(&self.result) = Some(catch_unwind(AssertUnwindSafe(work)));
+            *lock_job(&self.result) = Some(catch_unwind(AssertUnwindSafe(work)));
         }
     }
 }
 
-fn held<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_job<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
     one.lock().expect("nothing panics while it holds a lock")
 }
 

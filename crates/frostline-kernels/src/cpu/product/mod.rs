@@ -111,7 +111,7 @@ pub fn sum<const T: usize>(
     terms: [(LeftOperand<'_>, RightOperand<'_>); T],
 ) -> Vec<f32> {
     let mut out = Vec::with_capacity(m * n);
-    let (lefts, terms) = numbered(terms);
+    let (lefts, terms) = number_operands(terms);
     let room = &mut out.spare_capacity_mut()[..m * n];
     compute(
         precision,
@@ -134,14 +134,14 @@ pub fn add<const T: usize>(
     terms: [(LeftOperand<'_>, RightOperand<'_>); T],
     out: &mut [f32],
 ) {
-    let (lefts, terms) = numbered(terms);
+    let (lefts, terms) = number_operands(terms);
     // SAFETY: `compute` writes numbers.
     let out = unsafe { as_room(out) };
     compute(precision, [m, n, k], &lefts, &mut [ProductSum { terms: &terms, start: ProductStart::Out, out }]);
 }
 
 /// The left operands, and the terms with their numbers.
-fn numbered<'a, const T: usize>(
+fn number_operands<'a, const T: usize>(
     terms: [(LeftOperand<'a>, RightOperand<'a>); T],
 ) -> ([LeftOperand<'a>; T], [(usize, RightOperand<'a>); T]) {
     (terms.map(|(left, _)| left), std::array::from_fn(|at| (at, terms[at].1)))
@@ -165,8 +165,10 @@ fn compute(
         return;
     }
     match precision {
-        Precision::F32 | Precision::F16 | Precision::Tf32 => on::<false>([m, n, k], lefts, sums),
-        Precision::Bf16 => on::<true>([m, n, k], lefts, sums),
+        Precision::F32 | Precision::F16 | Precision::Tf32 => {
+            compute_products::<false>([m, n, k], lefts, sums)
+        }
+        Precision::Bf16 => compute_products::<true>([m, n, k], lefts, sums),
     }
 }
 
@@ -184,7 +186,11 @@ fn without_products(sum: &mut ProductSum<'_>, n: usize) {
 }
 
 /// The sums with this processor's engine.
-fn on<const BF16: bool>(sizes: [usize; 3], lefts: &[LeftOperand<'_>], sums: &mut [ProductSum<'_>]) {
+fn compute_products<const BF16: bool>(
+    sizes: [usize; 3],
+    lefts: &[LeftOperand<'_>],
+    sums: &mut [ProductSum<'_>],
+) {
     // SAFETY: `isa` returns a set only if the processor has all its features, and `with_matrix_unit` asks whether there is one.
     unsafe {
         match isa() {
