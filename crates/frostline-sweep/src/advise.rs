@@ -111,7 +111,7 @@ pub(crate) fn print_advice(
         for one in &advice {
             write!(out, "\n{}", text_of_advice(one, margin))?;
         }
-        write!(out, "\n{}", evidence(&records, left_out, margin))
+        write!(out, "\n{}", describe_evidence(&records, left_out, margin))
     })
 }
 
@@ -147,7 +147,7 @@ fn advise_on(
     Some(TreebankAdvice {
         lang: lang.into(),
         encoder: first.settings.encoder.name.clone(),
-        extrapolated: extrapolations(task, &first.settings, records),
+        extrapolated: list_extrapolations(task, &first.settings, records),
         train: task.train.clone(),
         tags: task.tags.len(),
         unknown_dev_words: task.dev.forms.unknown_words as f64 / task.dev.forms.words.max(1) as f64,
@@ -158,7 +158,7 @@ fn advise_on(
 }
 
 /// Why the records may not hold for a treebank and an encoder.
-fn extrapolations(task: &TaskFacts, settings: &Settings, records: &LossRecords) -> Vec<String> {
+fn list_extrapolations(task: &TaskFacts, settings: &Settings, records: &LossRecords) -> Vec<String> {
     let mut why = Vec::new();
     let labels = settings.tasks.get(settings.headline()).map_or("", |task| task.labels.as_str());
     if labels != UPOS {
@@ -282,7 +282,7 @@ fn row_of_policy(policy: &PolicyAdvice) -> Vec<String> {
 }
 
 /// Where predictions come from, and how they did on languages that were left out.
-fn evidence(records: &LossRecords, left_out: LeftOut, margin: f64) -> String {
+fn describe_evidence(records: &LossRecords, left_out: LeftOut, margin: f64) -> String {
     let LeftOut { predicted, covered, advised, kept } = left_out;
     format!(
         "Losses are predicted from records of {} languages with {} (docs/study); LoRA and the head alone at a rate of their own. \
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn the_records_say_how_they_did_on_languages_left_out() {
         let records = LossRecords::stored();
-        let text = evidence(&records, records.leave_out(0.5), 0.5);
+        let text = describe_evidence(&records, records.leave_out(0.5), 0.5);
         assert!(text.contains("languages with multilingual-e5-small and all-MiniLM-L6-v2"), "{text}");
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn print_scores(
             return out.write_all(json.as_bytes());
         }
         for (title, scores) in &named {
-            writeln!(out, "\n{}\n{}", heading(title, scores), block_score_table(scores).trim_end())?;
+            writeln!(out, "\n{}\n{}", write_heading(title, scores), block_score_table(scores).trim_end())?;
         }
         match folder {
             Some(folder) => writeln!(out, "\nwritten   {}", folder.join("block_scores.{json,svg}").display()),
@@ -67,7 +67,7 @@ pub(crate) fn print_scores(
 }
 
 /// Above a table: what was scored, on how much.
-fn heading(title: &str, scores: &BlockScores) -> String {
+fn write_heading(title: &str, scores: &BlockScores) -> String {
     format!(
         "{}: {} of train, {} of training; {:.1} s",
         visible(title),
