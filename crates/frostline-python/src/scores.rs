@@ -101,7 +101,7 @@ pub fn score<'py>(
     let (gold, system) = (TreebankSide::of(gold)?, TreebankSide::of(system)?);
     let (ours, theirs) = (gold.treebank(), system.treebank());
     let found = py.detach(|| metrics(&ours.scored(), &theirs.scored(), &setting));
-    let found = found.map_err(|error| fail(py, &[ours, theirs], &error))?;
+    let found = found.map_err(|error| raise_fault(py, &[ours, theirs], &error))?;
     let scores = PyDict::new(py);
     for (name, metric) in found {
         scores.set_item(name, metric)?;
@@ -109,7 +109,7 @@ pub fn score<'py>(
     Ok(scores)
 }
 
-fn fail(py: Python<'_>, sides: &[&Treebank], error: &ScoreError) -> PyErr {
+fn raise_fault(py: Python<'_>, sides: &[&Treebank], error: &ScoreError) -> PyErr {
     let names = sides.iter().map(|side| side.names()).collect::<Vec<_>>().join(" and ");
     raise_text(py, "DataError", Some(names), &error.to_string())
 }
@@ -180,7 +180,7 @@ pub fn compare<'py>(
         let text = format!("margin is {margin}, expected a number above 0; give 0.005 for half a point");
         return Err(raise_text(py, "SettingError", None, &text));
     }
-    let (gold, a, b) = (TreebankSide::of(gold)?, sides(a)?, sides(b)?);
+    let (gold, a, b) = (TreebankSide::of(gold)?, read_sides(a)?, read_sides(b)?);
     if a.len() != b.len() || a.is_empty() {
         let text = format!(
             "found {} outputs of A and {} of B, expected the same number; give one of each for every seed",
@@ -202,7 +202,7 @@ pub fn compare<'py>(
 }
 
 /// One system's outputs: one, or one for each seed.
-fn sides<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<TreebankSide<'py>>> {
+fn read_sides<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<TreebankSide<'py>>> {
     let list = object.extract::<Vec<Bound<'py, PyAny>>>();
     match list {
         Ok(items)
