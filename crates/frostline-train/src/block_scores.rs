@@ -15,8 +15,8 @@ use frostline_record::Settings;
 use rayon::prelude::*;
 
 use crate::batch::Batch;
-use crate::passes::passes;
-use crate::prefix::logits;
+use crate::passes::forward_passes;
+use crate::prefix::compute_logits;
 use crate::{Task, TrainError, View, pass};
 
 /// Scores of each block by gradients of the mean loss of the labels, without dropout. All parameters of a block count, none of
@@ -134,7 +134,8 @@ fn gradient_by_block<B: Train>(
         return Ok(None);
     }
     let labels = batch.labels.len() as f64;
-    let logits = logits(model, task.head, encoder, &mut batch, &pass::scoring(encoder, settings));
+    let logits =
+        compute_logits(model, task.head, encoder, &mut batch, &pass::scoring_pass(encoder, settings));
     let mean = B::k_cross_entropy(logits, &batch.labels).div_scalar(labels);
     let loss = mean.clone().inner().into_scalar().elem::<f32>();
     if !loss.is_finite() {
@@ -202,7 +203,7 @@ pub fn layer_features<B: Kernels>(
     settings: &Settings,
 ) -> Vec<Vec<f32>> {
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
-    let (pass, view) = (pass::scoring(config, settings), View { prefix: None, ..view });
+    let (pass, view) = (pass::scoring_pass(config, settings), View { prefix: None, ..view });
     let states = |sentences: &[usize]| {
         let batch = Batch::new(config, view, sentences, false);
         if batch.labels.is_empty() {
@@ -214,10 +215,11 @@ pub fn layer_features<B: Kernels>(
         layers.into_iter().map(values).collect()
     };
     let mut all: Vec<Vec<f32>> = vec![Vec::new(); config.depth + 1];
-    let Ok(()) = passes::<B, _, _>(view.data, &order, settings.eval.batch_tokens, states, |_, layers| {
-        all.iter_mut().zip(layers).for_each(|(all, rows)| all.extend(rows));
-        Ok::<(), std::convert::Infallible>(())
-    });
+    let Ok(()) =
+        forward_passes::<B, _, _>(view.data, &order, settings.eval.batch_tokens, states, |_, layers| {
+            all.iter_mut().zip(layers).for_each(|(all, rows)| all.extend(rows));
+            Ok::<(), std::convert::Infallible>(())
+        });
     all
 }
 

@@ -45,7 +45,7 @@ pub fn linear_cka<B: Kernels>(
     view: View<'_>,
     settings: &Settings,
 ) -> Vec<f64> {
-    let pass = pass::scoring(config, settings);
+    let pass = pass::scoring_pass(config, settings);
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
     let whole = View { prefix: None, ..view };
     let mut sums: Vec<Products<B>> = Vec::new();

@@ -16,7 +16,7 @@ use frostline_random::Stream;
 use frostline_record::{ScheduleKind, Settings, UnfreezeUnit};
 
 use crate::batch::Batch;
-use crate::prefix::logits;
+use crate::prefix::compute_logits;
 use crate::{
     Dataset, Example, Finished, Run, RunEvent, TrainError, extras, pass, settling_rule, timeline, train,
 };
@@ -185,9 +185,9 @@ fn gradients<B: Train>(policy: &str, device: &B::Device) -> BTreeMap<String, Vec
     let data = sentences(1, 20);
     let order: Vec<usize> = (0..data.examples.len()).collect();
     let mut batch = Batch::new(&encoder, (&data).into(), &order, true);
-    let pass = pass::training(Stream::new(7, "dropout"), &encoder, &policy, &settings);
+    let pass = pass::training_pass(Stream::new(7, "dropout"), &encoder, &policy, &settings);
     let labels = batch.labels.len() as f64;
-    let loss = B::k_cross_entropy(logits(&model, 0, &encoder, &mut batch, &pass), &batch.labels);
+    let loss = B::k_cross_entropy(compute_logits(&model, 0, &encoder, &mut batch, &pass), &batch.labels);
     let gradients = GradientsParams::from_grads(loss.div_scalar(labels).backward(), &model);
     let mut found = CollectedGradients { gradients, path: Vec::new(), all: BTreeMap::new() };
     model.visit(&mut found);

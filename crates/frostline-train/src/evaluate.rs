@@ -9,8 +9,8 @@ use frostline_score::{Tally, WordOutcome};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
-use crate::passes::passes;
-use crate::prefix::{label_states, logits};
+use crate::passes::forward_passes;
+use crate::prefix::{compute_logits, label_states};
 use crate::{TrainError, View, pass};
 
 /// A split's figures.
@@ -59,13 +59,13 @@ pub fn evaluate<B: Kernels>(
     order.sort_by_key(|&sentence| data.examples[sentence].ids.len());
     let mut words = vec![Vec::new(); data.examples.len()];
     let (mut tally, mut loss) = (Tally::default(), 0f64);
-    let pass = pass::scoring(config, settings);
+    let pass = pass::scoring_pass(config, settings);
     let scores = |sentences: &[usize]| {
         let mut batch = Batch::new(config, view, sentences, false);
         if batch.labels.is_empty() {
             return (Vec::new(), 1);
         }
-        let logits = logits(model, head, config, &mut batch, &pass);
+        let logits = compute_logits(model, head, config, &mut batch, &pass);
         let tags = logits.dims()[1];
         (logits.into_data().into_vec::<f32>().expect("logits are f32"), tags)
     };
@@ -79,7 +79,7 @@ pub fn evaluate<B: Kernels>(
                 if !row.iter().all(|logit| logit.is_finite()) {
                     return Err(TrainError::NotFinite { sentence: sentence + 1 });
                 }
-                predicted.push(best(row));
+                predicted.push(best_label(row));
                 loss += gold.map_or(0.0, |gold| cross_entropy(row, gold));
             }
             words[sentence] = example.outcomes(predicted.into_iter()).collect();
@@ -87,7 +87,7 @@ pub fn evaluate<B: Kernels>(
         }
         Ok(())
     };
-    passes::<B, _, _>(data, &order, settings.eval.batch_tokens, scores, take)?;
+    forward_passes::<B, _, _>(data, &order, settings.eval.batch_tokens, scores, take)?;
     let known = (tally.scored - tally.unseen_scored).max(1);
     Ok(Evaluation { loss_nats: loss / known as f64, tally, words })
 }
@@ -104,7 +104,7 @@ pub fn features<B: Kernels>(
     settings: &Settings,
 ) -> Vec<f32> {
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
-    let pass = pass::scoring(config, settings);
+    let pass = pass::scoring_pass(config, settings);
     let states = |sentences: &[usize]| {
         let mut batch = Batch::new(config, view, sentences, false);
         if batch.labels.is_empty() {
@@ -114,15 +114,16 @@ pub fn features<B: Kernels>(
         rows.into_data().into_vec::<f32>().expect("hidden states are f32")
     };
     let mut all = Vec::new();
-    let Ok(()) = passes::<B, _, _>(view.data, &order, settings.eval.batch_tokens, states, |_, rows| {
-        all.extend(rows);
-        Ok::<(), Infallible>(())
-    });
+    let Ok(()) =
+        forward_passes::<B, _, _>(view.data, &order, settings.eval.batch_tokens, states, |_, rows| {
+            all.extend(rows);
+            Ok::<(), Infallible>(())
+        });
     all
 }
 
 /// The first of the highest.
-pub(crate) fn best(row: &[f32]) -> u32 {
+pub(crate) fn best_label(row: &[f32]) -> u32 {
     let mut best = 0;
     for (tag, value) in row.iter().enumerate() {
         if *value > row[best] {

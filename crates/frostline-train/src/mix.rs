@@ -11,7 +11,12 @@ pub(crate) type PlannedStep = (usize, Vec<usize>);
 /// The steps of an epoch, counted from 1 over all stages. Tasks of weight 0 have none.
 ///
 /// A pure function of seed, epoch and sizes: a run that is resumed from a checkpoint plans the same.
-pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, settings: &Settings, epoch: u64) -> Vec<PlannedStep> {
+pub(crate) fn plan_epoch(
+    tasks: &[Task<'_>],
+    headline: usize,
+    settings: &Settings,
+    epoch: u64,
+) -> Vec<PlannedStep> {
     let config = &settings.train;
     let mut queues: Vec<BatchQueue> = (0..tasks.len())
         .filter(|&task| tasks[task].weight > 0.0)
@@ -27,8 +32,8 @@ pub(crate) fn plan(tasks: &[Task<'_>], headline: usize, settings: &Settings, epo
     let draw = Stream::new(settings.seed, "mixing").child(epoch);
     let order = match config.mixing {
         Mixing::Turns => in_turns(&queues),
-        Mixing::Proportional => shuffled(&queues, draw),
-        Mixing::Temperature => drawn(&queues, draw, config.temperature),
+        Mixing::Proportional => shuffle_queues(&queues, draw),
+        Mixing::Temperature => draw_queues(&queues, draw, config.temperature),
     };
     order.into_iter().map(|queue| queues[queue].next()).collect()
 }
@@ -39,7 +44,7 @@ impl Run<'_> {
     pub fn steps_by_task(&self) -> Vec<u64> {
         let mut found = vec![0; self.tasks.len()];
         for epoch in 1..=u64::from(self.epochs()) {
-            for (task, _) in plan(self.tasks, self.headline, self.settings, self.before.0 + epoch) {
+            for (task, _) in plan_epoch(self.tasks, self.headline, self.settings, self.before.0 + epoch) {
                 found[task] += 1;
             }
         }
@@ -55,7 +60,7 @@ fn in_turns(queues: &[BatchQueue]) -> Vec<usize> {
 }
 
 /// As many batches of each queue as it has, shuffled.
-fn shuffled(queues: &[BatchQueue], draw: Stream) -> Vec<usize> {
+fn shuffle_queues(queues: &[BatchQueue], draw: Stream) -> Vec<usize> {
     let owners = queues.iter().enumerate();
     let owners: Vec<usize> =
         owners.flat_map(|(queue, of)| std::iter::repeat_n(queue, of.batches())).collect();
@@ -64,16 +69,16 @@ fn shuffled(queues: &[BatchQueue], draw: Stream) -> Vec<usize> {
 
 /// As many steps as there are batches; each draws its queue with a chance that goes with its size to the
 /// power of one over the temperature.
-fn drawn(queues: &[BatchQueue], draw: Stream, temperature: f64) -> Vec<usize> {
+fn draw_queues(queues: &[BatchQueue], draw: Stream, temperature: f64) -> Vec<usize> {
     let steps: usize = queues.iter().map(BatchQueue::batches).sum();
     let chances: Vec<f64> =
         queues.iter().map(|queue| libm::pow(queue.size as f64, 1.0 / temperature)).collect();
     let sum: f64 = chances.iter().sum();
-    (0..steps as u64).map(|step| pick(&chances, draw.unit(step) * sum)).collect()
+    (0..steps as u64).map(|step| pick_place(&chances, draw.unit(step) * sum)).collect()
 }
 
 /// The place at which so much of the chances, added up, is used; the last where rounding leaves some.
-fn pick(chances: &[f64], mut left: f64) -> usize {
+fn pick_place(chances: &[f64], mut left: f64) -> usize {
     let chosen = chances.iter().position(|chance| {
         left -= chance;
         left < 0.0
@@ -136,7 +141,7 @@ mod tests {
             .collect();
         let mut settings = Settings::default();
         settings.train = TrainSettings { batch: 10, mixing, temperature, ..settings.train };
-        plan(&tasks, 0, &settings, epoch)
+        plan_epoch(&tasks, 0, &settings, epoch)
     }
 
     fn tasks(planned: &[PlannedStep]) -> String {

@@ -161,7 +161,7 @@ impl<B: Kernels> Optimizer<B> {
         model: &M,
         frozen: impl Fn(&str) -> bool,
     ) {
-        for (_, id) in ids(model).into_iter().filter(|(path, _)| frozen(path)) {
+        for (_, id) in parameter_ids(model).into_iter().filter(|(path, _)| frozen(path)) {
             self.moments.remove(&id);
         }
     }
@@ -173,7 +173,7 @@ impl<B: Kernels> Optimizer<B> {
     ) -> BTreeMap<String, SavedMoments> {
         assert!(self.word_table.is_none(), "the model is given back before a run is saved");
         let numbers = |tensor: &Tensor<B, 1>| tensor.to_data().into_vec::<f32>().expect("moments are f32");
-        ids(model)
+        parameter_ids(model)
             .into_iter()
             .filter_map(|(path, id)| {
                 let Moments { steps, values } = self.moments.get(&id)?;
@@ -189,7 +189,7 @@ impl<B: Kernels> Optimizer<B> {
         device: &B::Device,
         mut saved: BTreeMap<String, SavedMoments>,
     ) {
-        for (path, id) in ids(model) {
+        for (path, id) in parameter_ids(model) {
             if let Some((steps, numbers)) = saved.remove(&path) {
                 let values = numbers.map(|values| Tensor::from_floats(values.as_slice(), device));
                 self.moments.insert(id, Moments { steps, values });
@@ -199,7 +199,7 @@ impl<B: Kernels> Optimizer<B> {
 }
 
 /// The parameters' names for the optimiser, by path.
-fn ids<A: Backend, M: Module<A>>(model: &M) -> BTreeMap<String, ParamId> {
+fn parameter_ids<A: Backend, M: Module<A>>(model: &M) -> BTreeMap<String, ParamId> {
     struct ParameterIds {
         path: Vec<String>,
         all: BTreeMap<String, ParamId>,
@@ -226,7 +226,7 @@ fn places<A: Backend, M: Module<A>>(model: &M) -> HashMap<ParamId, ParameterKind
         group: Group::of(path),
         decays: !matches!(path.rsplit('.').next(), Some("bias" | "gamma" | "beta")),
     };
-    ids(model).into_iter().map(|(path, id)| (id, place(&path))).collect()
+    parameter_ids(model).into_iter().map(|(path, id)| (id, place(&path))).collect()
 }
 
 /// The squared norms of a step's gradients, with the group of each parameter; nothing where there was no gradient. They

@@ -10,7 +10,7 @@ use frostline_record::Settings;
 const RELATIVE_SITES: u64 = 1 << 32;
 
 /// A training step's pass: every dropout site, in the encoder and before the classifier.
-pub(crate) fn training(
+pub(crate) fn training_pass(
     step: Stream,
     encoder: &EncoderConfig,
     policy: &ResolvedPolicy,
@@ -18,18 +18,19 @@ pub(crate) fn training(
 ) -> Pass {
     let dropout = &settings.dropout;
     let acts = |group| dropout.encoder.is_on() && (dropout.frozen.is_on() || !policy.freezes_group(group));
-    let head = site(step, 1, dropout.head);
+    let head = dropout_site(step, 1, dropout.head);
     Pass { precision: settings.train.precision, head, ..encoder_dropout(step, encoder, &acts) }
 }
 
 /// A pass that drops nothing.
-pub(crate) fn scoring(encoder: &EncoderConfig, settings: &Settings) -> Pass {
+pub(crate) fn scoring_pass(encoder: &EncoderConfig, settings: &Settings) -> Pass {
     Pass { precision: settings.train.precision, ..Pass::plain(encoder.depth) }
 }
 
 /// The encoder's dropout sites of one step, in the groups in which dropout `acts`.
 pub(crate) fn encoder_dropout(step: Stream, encoder: &EncoderConfig, acts: &dyn Fn(Group) -> bool) -> Pass {
-    let inside = |group, number, rate| if acts(group) { site(step, number, rate) } else { Dropout::OFF };
+    let inside =
+        |group, number, rate| if acts(group) { dropout_site(step, number, rate) } else { Dropout::OFF };
     let block = |block: usize| {
         let (group, first) = (Group::Block(block), 2 + 3 * block as u64);
         BlockDropout {
@@ -46,6 +47,6 @@ pub(crate) fn encoder_dropout(step: Stream, encoder: &EncoderConfig, acts: &dyn 
     }
 }
 
-fn site(step: Stream, number: u64, rate: f64) -> Dropout {
+fn dropout_site(step: Stream, number: u64, rate: f64) -> Dropout {
     if rate == 0.0 { Dropout::OFF } else { Dropout::new(rate as f32, step.child(number).key()) }
 }

@@ -10,7 +10,7 @@ use crate::Dataset;
 ///
 /// # Errors
 /// Those of `take`.
-pub(crate) fn passes<B: Kernels, T: Send, E>(
+pub(crate) fn forward_passes<B: Kernels, T: Send, E>(
     data: &Dataset,
     order: &[usize],
     tokens: usize,

@@ -10,7 +10,7 @@ use frostline_model::{EncoderConfig, Network, Pass};
 use frostline_record::Settings;
 
 use crate::batch::Batch;
-use crate::passes::passes;
+use crate::passes::forward_passes;
 use crate::{View, pass};
 
 /// Computes what goes into block `blocks` for every subword of a dataset, and passes it on in the
@@ -27,7 +27,7 @@ pub fn compute_prefix<B: Kernels, E>(
     settings: &Settings,
     take: &mut dyn FnMut(&[f32]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let pass = pass::scoring(config, settings);
+    let pass = pass::scoring_pass(config, settings);
     let view = View { prefix: view.prefix.filter(|known| known.blocks <= blocks), ..view };
     let order: Vec<usize> = (0..view.data.examples.len()).collect();
     let states = |sentences: &[usize]| {
@@ -36,7 +36,7 @@ pub fn compute_prefix<B: Kernels, E>(
         let x = model.encoder.forward_blocks(config, x, first..blocks, batch.input.pack(), &pass);
         x.into_data().into_vec::<f32>().expect("hidden states are f32")
     };
-    passes::<B, _, _>(view.data, &order, settings.eval.batch_tokens, states, |_, rows| take(&rows))
+    forward_passes::<B, _, _>(view.data, &order, settings.eval.batch_tokens, states, |_, rows| take(&rows))
 }
 
 /// The lowest block that is not in a batch's prefix, and what goes into it, from the batch's subwords where it has no prefix.
@@ -64,7 +64,7 @@ pub(crate) fn label_states<B: Kernels>(
 }
 
 /// The logits at a batch's label positions.
-pub(crate) fn logits<B: Kernels>(
+pub(crate) fn compute_logits<B: Kernels>(
     model: &Network<B>,
     head: usize,
     config: &EncoderConfig,

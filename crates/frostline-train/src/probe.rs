@@ -13,7 +13,7 @@ use frostline_kernels::double::{COLUMNS, add_product, exp};
 use frostline_score::Tally;
 use rayon::prelude::*;
 
-use crate::evaluate::{best, cross_entropy};
+use crate::evaluate::{best_label, cross_entropy};
 use crate::{Dataset, Evaluation};
 
 /// Parts of the data whose sums are added in order. A fixed number, so that threads change no bit.
@@ -134,7 +134,7 @@ impl Probe {
             let mut predicted = Vec::new();
             for (_, gold) in example.words.iter().zip(&example.gold).filter(|(word, _)| word.is_ok()) {
                 let row = rows.next().expect("one row per label position");
-                predicted.push(best(row));
+                predicted.push(best_label(row));
                 loss += gold.map_or(0.0, |gold| cross_entropy(row, gold));
             }
             let outcomes: Vec<_> = example.outcomes(predicted.into_iter()).collect();
@@ -223,7 +223,7 @@ fn column_sums(features: &[f32], hidden: usize, of: impl Fn(usize, f64) -> f64 +
             sums
         })
         .collect();
-    added(parts)
+    add_parts(parts)
 }
 
 /// Rows of each of the parts.
@@ -231,7 +231,7 @@ fn part_rows(rows: usize) -> usize {
     rows.div_ceil(PARTS).max(1)
 }
 
-fn added(parts: Vec<Vec<f64>>) -> Vec<f64> {
+fn add_parts(parts: Vec<Vec<f64>>) -> Vec<f64> {
     let mut parts = parts.into_iter();
     let mut sum = parts.next().unwrap_or_default();
     for part in parts {
@@ -265,7 +265,7 @@ impl Problem<'_> {
             .zip(self.labels.par_chunks(size))
             .map(|(features, labels)| self.part(&linear, features, labels))
             .collect();
-        let mut sums = added(parts);
+        let mut sums = add_parts(parts);
         let mut loss = sums.pop().expect("the last number is the loss");
         let weights = self.classes * hidden;
         for (sum, value) in sums[..weights].iter_mut().zip(values) {
@@ -323,10 +323,10 @@ fn minimise(mut at: Vec<f64>, config: &ProbeConfig, function: &Function<'_>) -> 
     let flat = |gradient: &[f64]| gradient.iter().all(|value| value.abs() <= config.tolerance);
     while iterations < config.iterations && !flat(&gradient) {
         iterations += 1;
-        let mut direction = descent(&gradient, &memory);
+        let mut direction = descent_direction(&gradient, &memory);
         if dot(&direction, &gradient) >= 0.0 {
             memory.clear();
-            direction = descent(&gradient, &memory);
+            direction = descent_direction(&gradient, &memory);
         }
         let Some((next, next_loss, next_gradient)) = backtrack(&at, loss, &gradient, &direction, function)
         else {
@@ -350,7 +350,7 @@ struct CurvaturePair {
 }
 
 /// The direction of descent: the gradient turned by what earlier steps tell of the curvature.
-fn descent(gradient: &[f64], memory: &VecDeque<CurvaturePair>) -> Vec<f64> {
+fn descent_direction(gradient: &[f64], memory: &VecDeque<CurvaturePair>) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|value| -value).collect();
     let mut shares = Vec::with_capacity(memory.len());
     for pair in memory.iter().rev() {
@@ -444,7 +444,7 @@ mod tests {
         assert!(probe.fit.converged && probe.fit.iterations > 3, "{:?}", probe.fit);
         assert_eq!(probe, fit(3));
         let logits = probe.logits(&features);
-        let right = logits.chunks(3).zip(&labels).filter(|(row, label)| best(row) == **label).count();
+        let right = logits.chunks(3).zip(&labels).filter(|(row, label)| best_label(row) == **label).count();
         assert!(right > 2200, "{right} of 3000");
     }
 
@@ -472,6 +472,6 @@ mod tests {
         let (features, labels) = ([1.0, 5.0, 2.0, 5.0, 3.0, 5.0], [0, 0, 2]);
         let probe = Probe::fit(&features, 2, &labels, 3, &ProbeConfig::default());
         assert!(probe.fit.converged && probe.values.iter().all(|value| value.is_finite()), "{probe:?}");
-        assert_eq!(probe.logits(&features).chunks(3).map(best).collect::<Vec<_>>(), [0, 0, 2]);
+        assert_eq!(probe.logits(&features).chunks(3).map(best_label).collect::<Vec<_>>(), [0, 0, 2]);
     }
 }

@@ -40,9 +40,9 @@ pub(crate) fn resume<'a, B: Train>(
     if let Some(saved) = saved {
         saved.check(at.start.keys())?;
         if !saved.best.is_empty() {
-            best = Some((with(&model, &saved.best)?, None));
+            best = Some((replace_parameters(&model, &saved.best)?, None));
         }
-        model = with(&model, &saved.model)?;
+        model = replace_parameters(&model, &saved.model)?;
         optimizer.restore(&model, &model.device(), saved.moments);
         at = saved.progress;
     }
@@ -51,7 +51,10 @@ pub(crate) fn resume<'a, B: Train>(
 }
 
 /// The model with these parameters.
-fn with<B: Train>(model: &Network<B>, values: &BTreeMap<String, Values>) -> Result<Network<B>, TrainError> {
+fn replace_parameters<B: Train>(
+    model: &Network<B>,
+    values: &BTreeMap<String, Values>,
+) -> Result<Network<B>, TrainError> {
     replace(model.clone(), values).map_err(|error| TrainError::Checkpoint { reason: error.to_string() })
 }
 

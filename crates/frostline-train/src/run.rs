@@ -10,7 +10,7 @@ use tracing::{debug_span, info_span};
 
 use crate::freezer::Freezer;
 use crate::losses::Losses;
-use crate::mix::{PlannedStep, plan};
+use crate::mix::{PlannedStep, plan_epoch};
 use crate::progress::Progress;
 use crate::resume::{RunStart, resume, save};
 use crate::step::{TrainingStep, wait_for_device};
@@ -38,7 +38,7 @@ pub fn train<B: Train>(
 
     for epoch in at.epoch..=epochs {
         let span = info_span!("epoch", epoch, of = epochs, loss_nats = Empty, dev = Empty).entered();
-        let batches = plan(tasks, headline, settings, before.0 + u64::from(epoch));
+        let batches = plan_epoch(tasks, headline, settings, before.0 + u64::from(epoch));
         while let Some(batch) = batches.get(at.done) {
             let clock = Instant::now();
             model = freezer.before_step(at.step, model, &mut optimizer);

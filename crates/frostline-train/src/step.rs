@@ -10,7 +10,7 @@ use frostline_record::Settings;
 use tracing::trace_span;
 
 use crate::batch::Batch;
-use crate::prefix::logits;
+use crate::prefix::compute_logits;
 use crate::{Norms, Optimizer, Task, pass};
 
 /// From so many multiplications in a step's largest product on, threads without work stay awake: several times as many as a product
@@ -56,7 +56,7 @@ impl<'a> TrainingStep<'a> {
         lr: f64,
     ) -> Self {
         let parts = Batch::parts(encoder, task.train, sentences, settings.train.accumulate);
-        let pass = pass::training(masks, encoder, policy, settings);
+        let pass = pass::training_pass(masks, encoder, policy, settings);
         Self { encoder, settings, policy, head: task.head, weight: task.weight, parts, pass, lr }
     }
 
@@ -111,7 +111,7 @@ impl<'a> TrainingStep<'a> {
         let mut gradients: Option<GradientsParams> = None;
         for mut part in parts.into_iter().filter(|part| !part.labels.is_empty()) {
             let mean = trace_span!("forward").in_scope(|| {
-                let logits = logits(model, head, encoder, &mut part, &pass);
+                let logits = compute_logits(model, head, encoder, &mut part, &pass);
                 B::k_cross_entropy(logits, &part.labels).div_scalar(labels as f64)
             });
             let own = mean.clone().inner();

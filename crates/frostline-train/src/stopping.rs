@@ -9,21 +9,21 @@ use crate::Epoch;
 pub(crate) fn is_selected(settings: &TrainSettings, of: u32, headline: usize, epochs: &[Epoch]) -> bool {
     let (last, before) = epochs.split_last().expect("at least one epoch");
     match settings.select {
-        Select::Last => last.epoch == of || stops(settings, of, headline, epochs),
+        Select::Last => last.epoch == of || stops_early(settings, of, headline, epochs),
         Select::Best => before.iter().all(|epoch| is_better(settings.select_by, headline, last, epoch)),
     }
 }
 
 /// Whether the run ends after the last epoch so far, of at most so many: as many epochs as `train.patience` allows were no
 /// better than the best one before them.
-pub(crate) fn stops(settings: &TrainSettings, of: u32, headline: usize, epochs: &[Epoch]) -> bool {
+pub(crate) fn stops_early(settings: &TrainSettings, of: u32, headline: usize, epochs: &[Epoch]) -> bool {
     let done = epochs.last().map_or(0, |epoch| epoch.epoch);
-    let since_best = epochs.len() - 1 - best(settings.select_by, headline, epochs);
+    let since_best = epochs.len() - 1 - best_epoch(settings.select_by, headline, epochs);
     settings.patience > 0 && done < of && since_best >= settings.patience as usize
 }
 
 /// The place of the best epoch; the earlier one where two are equal.
-fn best(by: SelectBy, headline: usize, epochs: &[Epoch]) -> usize {
+fn best_epoch(by: SelectBy, headline: usize, epochs: &[Epoch]) -> usize {
     (1..epochs.len()).fold(
         0,
         |best, at| {
@@ -62,7 +62,7 @@ mod tests {
         let ends = |decide: fn(&TrainSettings, u32, usize, &[Epoch]) -> bool| {
             (1..=6).filter(|end| decide(&settings, 6, 0, &all[..*end])).collect()
         };
-        (ends(stops), ends(is_selected))
+        (ends(stops_early), ends(is_selected))
     }
 
     #[test]

@@ -28,9 +28,9 @@ impl WordTable {
     ) -> (Network<B>, Self) {
         let (id, tensor, _) = model.encoder.embeddings.word.consume();
         let (shape, tensor) = (tensor.dims(), tensor.inner());
-        let (device, table) = (tensor.device(), numbers(tensor));
+        let (device, table) = (tensor.device(), read_numbers(tensor));
         let (steps, [first, second]) = match moments.remove(&id) {
-            Some(Moments { steps, values }) => (steps, values.map(numbers)),
+            Some(Moments { steps, values }) => (steps, values.map(read_numbers)),
             None => (0, [(); 2].map(|()| vec![0.0; table.len()])),
         };
         model.encoder.embeddings.word = word_of(id, Vec::new(), [0, shape[1]], true, &device);
@@ -65,7 +65,7 @@ impl WordTable {
     /// Updates the table, given the gradient of the rows that were lent last.
     pub fn update<B: Backend>(&mut self, rule: &AdamW, scale: f64, gradient: Tensor<B, 1>) {
         self.steps += 1;
-        self.table.update(rule, scale, &numbers(gradient));
+        self.table.update(rule, scale, &read_numbers(gradient));
     }
 
     /// Puts the table back into a model, with all its rows up to date.
@@ -90,7 +90,7 @@ impl WordTable {
     }
 }
 
-fn numbers<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
+fn read_numbers<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> Vec<f32> {
     tensor.into_data().into_vec().expect("parameters, gradients and moments are f32")
 }
 
