@@ -3,7 +3,7 @@
 use frostline_record::Score;
 
 use super::source::{CardSource, licence_slug};
-use super::yaml::{YamlEntry, Yaml, map_lines};
+use super::yaml::{Yaml, YamlEntry, map_lines};
 use super::{Card, ModelForm};
 
 /// The hub's name of Universal Dependencies.
