@@ -143,7 +143,7 @@ impl Standard {
         if !saved.exists() {
             bail!("it holds no {place}/model.safetensors; run the sweep again with `--set save.model=true`");
         }
-        let end = Checkpoint::open(&saved, self.encoder.family)?;
+        let end = Checkpoint::open(&saved, &self.encoder)?;
         let this = format!("heads.{head}.");
         for (path, shape) in self.encoder.parameters(&self.heads) {
             let of_head = path.starts_with("heads.");

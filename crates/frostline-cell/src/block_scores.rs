@@ -17,6 +17,7 @@ use frostline_train::{
     Dataset, Probe, ProbeConfig, Run, RunEvent, layer_features, relative_changes, score_gradients, train,
 };
 
+use crate::blocks::encoder_blocks;
 use crate::corpora;
 use crate::data::CellData;
 use crate::heads::head_names;
@@ -79,6 +80,10 @@ fn score_cell<B: Train>(
     let clock = Instant::now();
     let data = load_data(cell, shared)?;
     let encoder = &data.encoder;
+    ensure!(
+        !encoder_blocks(encoder).share_weights(),
+        "blocks of this encoder have the same weights, so that no block can be chosen by its score"
+    );
     // Cells of all seeds that learn from the same data have the same scores.
     let mut scored = cell.clone();
     if scored.settings.encoder.init == Init::Pretrained {

@@ -8,7 +8,7 @@ use frostline_model::EncoderConfig;
 use frostline_record::{Cell, CellFacts, HeadKind, Init, Settings, TaskSettings};
 use frostline_train::extras;
 
-use crate::blocks::blocks_of_cell;
+use crate::blocks::{blocks_of_cell, encoder_blocks};
 use crate::corpora::{Corpora, PADDING, TaskSentences, drawn_by};
 use crate::corpus::Portions;
 use crate::document::NO_FEATURE;
@@ -47,6 +47,7 @@ pub(crate) fn check_cells(cells: &[Cell], corpora: &mut Corpora) -> Result<Vec<C
             for (_, stage) in settings.in_stages()? {
                 let policy = stage.policy.resolve(blocks_of_cell(cell, &encoder), &head_names(settings))?;
                 check_biases(&policy, &encoder)?;
+                check_unfreezing(&stage, &encoder)?;
                 extras(settings, &[&policy], depth)?;
             }
         }
@@ -104,13 +105,24 @@ fn check_biases(policy: &ResolvedPolicy, encoder: &EncoderConfig) -> Result<()> 
     Ok(())
 }
 
+/// Checks that blocks can thaw one after the other, if the settings require it.
+fn check_unfreezing(settings: &Settings, encoder: &EncoderConfig) -> Result<()> {
+    ensure!(
+        settings.unfreeze.every == 0 || !encoder_blocks(encoder).share_weights(),
+        "`unfreeze.every` is {}, so that blocks thaw one after the other, but blocks of this encoder have the same weights; leave it at \
+         0, or use the policy `lp-ft`",
+        settings.unfreeze.every
+    );
+    Ok(())
+}
+
 /// Whether a cell's files can be read and belong together.
 fn check_inputs(cell: &Cell, corpora: &mut Corpora) -> Result<()> {
     let settings = &cell.settings;
     let encoder = inputs::encoder_config(&cell.inputs)?;
     inputs::check_length(settings, &encoder)?;
     let weights = || match settings.encoder.init {
-        Init::Pretrained => Ok(inputs::checkpoint(&cell.inputs, settings, encoder.family)?.check(&encoder)?),
+        Init::Pretrained => Ok(inputs::checkpoint(&cell.inputs, settings, &encoder)?.check(&encoder)?),
         Init::Random => Ok(()),
     };
     let data = || {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use frostline_align::{AlignOptions, Aligner, VocabOptions};
 use frostline_assets::{Origin, read_pinned};
 use frostline_files::Identity;
-use frostline_model::{Checkpoint, EncoderConfig, Family, ParameterSource, RandomInit};
+use frostline_model::{Checkpoint, EncoderConfig, ParameterSource, RandomInit};
 use frostline_record::{DataSettings, Init, Input, Inputs, Settings};
 use serde_json::{Map, Value};
 
@@ -113,18 +113,18 @@ pub fn encoder_source(
     if settings.encoder.init == Init::Random {
         return Ok(Box::new(RandomInit::new(settings.seed, config.initializer_range)));
     }
-    Ok(Box::new(checkpoint(inputs, settings, config.family)?))
+    Ok(Box::new(checkpoint(inputs, settings, config)?))
 }
 
 /// Returns the encoder's weights.
 ///
 /// # Errors
 /// If they are missing or no safetensors file.
-pub(crate) fn checkpoint(inputs: &Inputs, settings: &Settings, family: Family) -> Result<Checkpoint> {
+pub(crate) fn checkpoint(inputs: &Inputs, settings: &Settings, config: &EncoderConfig) -> Result<Checkpoint> {
     let input = weights(inputs, settings)?;
     Ok(match is_embedded(input) {
-        true => Checkpoint::embedded(frostline_assets::embedded::bytes(&input.path)?, family, &input.path)?,
-        false => Checkpoint::open(Path::new(&input.path), family)?,
+        true => Checkpoint::embedded(frostline_assets::embedded::bytes(&input.path)?, config, &input.path)?,
+        false => Checkpoint::open(Path::new(&input.path), config)?,
     })
 }
 

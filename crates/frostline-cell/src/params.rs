@@ -71,7 +71,7 @@ impl Naming<'_> {
                 && (task.is_none() || self.heads.len() == 1)
                 && !is_added(encoder, path) =>
             {
-                hugging_face_name(encoder.family, path).0
+                hugging_face_name(encoder, path).0
             }
             Some((task, rest)) => format!("{task}.{}", rest.strip_prefix("classifier.").unwrap_or(rest)),
             None => path.into(),

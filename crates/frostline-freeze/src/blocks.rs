@@ -1,5 +1,5 @@
-//! The blocks of an encoder as policies see them: how many there are, which of them attend to a window alone, and their order by
-//! scores.
+//! The blocks of an encoder as policies see them: how many there are, which of them attend to a window alone, which have the same
+//! weights, and their order by scores.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,8 @@ pub type BlockOrders = BTreeMap<BlockScore, Vec<usize>>;
 pub struct Blocks {
     depth: usize,
     local: BTreeSet<usize>,
+    /// For each block the first one with its weights; empty if each has weights of its own.
+    owners: Vec<usize>,
     orders: BlockOrders,
 }
 
@@ -25,7 +27,30 @@ impl Blocks {
     pub fn new(depth: usize, local: impl IntoIterator<Item = usize>) -> Self {
         let local: BTreeSet<usize> = local.into_iter().collect();
         assert!(local.iter().all(|block| *block < depth), "local blocks {local:?} of {depth}");
-        Self { depth, local, orders: BTreeMap::new() }
+        Self { depth, local, owners: Vec::new(), orders: BTreeMap::new() }
+    }
+
+    /// Returns these blocks, of which some have the weights of earlier ones: `owner` returns the first block with a block's weights.
+    #[must_use]
+    pub fn with_owners(self, owner: impl Fn(usize) -> usize) -> Self {
+        let owners: Vec<usize> = (0..self.depth).map(owner).collect();
+        let is_shared = owners.iter().enumerate().any(|(block, owner)| block != *owner);
+        Self { owners: if is_shared { owners } else { Vec::new() }, ..self }
+    }
+
+    /// Returns whether some blocks have the same weights.
+    #[must_use]
+    pub fn share_weights(&self) -> bool {
+        !self.owners.is_empty()
+    }
+
+    /// Returns the blocks in sets that have the same weights, if some do.
+    pub(crate) fn sets_of_weights(&self) -> Vec<Vec<usize>> {
+        let mut sets: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (block, owner) in self.owners.iter().enumerate() {
+            sets.entry(*owner).or_default().push(block);
+        }
+        sets.into_values().collect()
     }
 
     /// Returns these blocks with their order by scores, which policies such as `fisher-3` need.
@@ -73,6 +98,6 @@ impl Blocks {
 impl From<usize> for Blocks {
     /// Returns this many blocks of one kind.
     fn from(depth: usize) -> Self {
-        Self { depth, local: BTreeSet::new(), orders: BTreeMap::new() }
+        Self { depth, local: BTreeSet::new(), owners: Vec::new(), orders: BTreeMap::new() }
     }
 }

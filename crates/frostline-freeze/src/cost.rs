@@ -322,7 +322,7 @@ impl StepSizes<'_> {
             work.forward += added;
             work.backward_weights += added;
             work.backward_inputs += added;
-            work.add_trainable(before + after);
+            self.add_block(&mut work, block, before + after);
         }
         if own == Learning::Nothing && !learns_below {
             return work;
@@ -343,11 +343,19 @@ impl StepSizes<'_> {
             work.elementwise_bytes += (outputs + m * 4.0 * h) * F32;
             let norms = 2.0 * h;
             let biases = if self.shape.biases { 3.0 * h + 2.0 * keys + wide * i + norms } else { 0.0 };
-            let numbers = before + after + norms + biases;
-            work.add_trainable(numbers);
+            self.add_block(&mut work, block, before + after + norms + biases);
             work.operations += BLOCK_TENSORS;
         }
         work
+    }
+
+    /// Adds the trainable parameters of a block. If it has the weights of an earlier block, its gradients are added to that block's:
+    /// two numbers are read and one is written.
+    fn add_block(&self, work: &mut Work, block: usize, numbers: f64) {
+        match self.shape.owns_weights(block) {
+            true => work.add_trainable(numbers),
+            false => work.optimiser_bytes += 3.0 * numbers * F32,
+        }
     }
 
     /// Returns the classifier over label positions, and the loss.
@@ -432,6 +440,10 @@ pub(crate) mod tests {
         // Keys and values of half a row: for each of 10 rows, two layers of 4 × 2 less.
         let grouped = shape.with_heads(2).with_key_heads(1);
         assert_eq!(count(shape.with_heads(2), 0).forward - count(grouped, 0).forward, 10.0 * 2.0 * 8.0);
+        // The second block has the weights of the first: the products are the same, but nothing more learns.
+        let shared = shape.with_sharing(2, 1);
+        assert_eq!(count(shared, 1).backward_weights, count(shape, 1).backward_weights);
+        assert_eq!((count(shared, 0).learned, count(shared, 1).learned), (128.0 + 28.0 + 16.0, 0.0));
         // Tables of width 2, and a layer from 2 to 4 with its bias.
         let narrow = Cost::of(&Shape { embedding: 2, ..shape }, &workload, &policy("none"));
         let embeddings = narrow.group(Group::Embeddings);

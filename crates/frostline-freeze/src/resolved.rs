@@ -32,6 +32,8 @@ impl Policy {
         let depth = all.depth();
         let fail = |reason: String| PolicyError::new(reason, Some(depth));
         let blocks = self.blocks_of(&all).map_err(fail)?;
+        // The choices of other encoders of this depth are not all choices here.
+        self.check_shared_weights(&all, &blocks).map_err(|reason| PolicyError::new(reason, None))?;
         let mut frozen: BTreeSet<Group> = blocks.into_iter().map(Group::Block).collect();
         let frozen_heads = self.heads_of(heads).map_err(fail)?;
         let methods = &self.tuning().methods;
@@ -107,6 +109,38 @@ impl Policy {
                 }
             },
         })
+    }
+
+    /// Checks that blocks with the same weights are all frozen or all trained, at every step.
+    fn check_shared_weights(&self, all: &Blocks, frozen: &[usize]) -> Result<(), String> {
+        if !all.share_weights() {
+            return Ok(());
+        }
+        let list = |set: &[usize]| set.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let is_split = |set: &&Vec<usize>| {
+            let count = set.iter().filter(|block| frozen.contains(block)).count();
+            count > 0 && count < set.len()
+        };
+        let sets = all.sets_of_weights();
+        if let Some(set) = sets.iter().find(is_split) {
+            let instead = match sets.len() {
+                1 => "write `none`, `all` or `head-only`",
+                _ => "freeze all of them or none",
+            };
+            return Err(format!(
+                "`{self}` is impossible: blocks {} of this encoder are one set of weights, of which a part cannot be frozen; {instead}",
+                list(set)
+            ));
+        }
+        let in_turn = match self.schedule() {
+            FreezeSchedule::Adaptive => "freezes",
+            FreezeSchedule::Rotating(..) => "trains",
+            FreezeSchedule::Fixed | FreezeSchedule::HeadsFirst(_) => return Ok(()),
+        };
+        Err(format!(
+            "`{self}` is impossible: it {in_turn} blocks one after the other, but blocks {} of this encoder are one set of weights",
+            sets.iter().find(|set| set.len() > 1).map(|set| list(set)).unwrap_or_default()
+        ))
     }
 
     /// Returns a number of blocks of an encoder of `depth`, from 1 on.
@@ -329,6 +363,48 @@ mod tests {
                 error.starts_with("`local` is impossible: the encoder's blocks all attend alike"),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn blocks_with_the_same_weights_freeze_together() {
+        let resolve = |name: &str, owner: fn(usize) -> usize| {
+            let blocks = Blocks::from(6).with_owners(owner);
+            let policy = Policy::parse(name).unwrap().resolve(blocks.in_any_order(), &["head"])?;
+            let frozen = (0..6).filter(|&block| policy.freezes_group(Group::Block(block)));
+            Ok::<_, PolicyError>(frozen.collect::<Vec<_>>())
+        };
+        let (one, two): (fn(usize) -> usize, fn(usize) -> usize) = (|_| 0, |block| block / 3 * 3);
+        for name in ["none", "none+embeddings", "none+lora", "none+bitfit", "none+norms", "lp-ft"] {
+            assert_eq!(resolve(name, one).unwrap(), [0; 0], "{name}");
+        }
+        for name in ["all", "head-only", "first-6", "first-100%", "all+mix"] {
+            let expected = if name == "first-100%" { None } else { Some(vec![0, 1, 2, 3, 4, 5]) };
+            assert_eq!(Policy::parse(name).ok().and_then(|_| resolve(name, one).ok()), expected, "{name}");
+        }
+        assert_eq!(resolve("first-3", two).unwrap(), [0, 1, 2]);
+        assert_eq!(resolve("top-50%", two).unwrap(), [0, 1, 2]);
+        let error = |name, owner| resolve(name, owner).unwrap_err().to_string();
+        for name in [
+            "first-4",
+            "last-1",
+            "alternating",
+            "top-2",
+            "blocks-0.5",
+            "fisher-2",
+            "random-2",
+            "first-50%+lora",
+        ] {
+            let found = error(name, one);
+            assert!(
+                found.contains("blocks 0, 1, 2, 3, 4, 5 of this encoder are one set of weights"),
+                "{found}"
+            );
+            assert!(found.contains("write `none`, `all` or `head-only`"), "{found}");
+        }
+        assert!(error("first-4", two).contains("blocks 3, 4, 5 of this encoder are one set"));
+        for name in ["none+adaptive", "lisa-2@5"] {
+            assert!(error(name, one).contains("blocks one after the other, but blocks 0, 1"), "{name}");
         }
     }
 

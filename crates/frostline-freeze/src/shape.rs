@@ -36,6 +36,9 @@ pub struct Shape {
     pub window: usize,
     /// Every so many blocks one is global, if there are local ones.
     pub global_every: usize,
+    /// Number of blocks that use a group of weights one after the other, and of blocks whose weights a group contains; 1 and 1 if
+    /// each block has weights of its own.
+    pub sharing: [usize; 2],
     /// Rows of a table of relative positions, from which each block makes keys and queries; 0 without one.
     pub relative_rows: usize,
     /// Tags of the classifier, C.
@@ -71,6 +74,7 @@ impl Shape {
             biases: true,
             window: 0,
             global_every: 1,
+            sharing: [1, 1],
             relative_rows: 0,
             tags: 17,
             word_rows: 30_000,
@@ -109,6 +113,18 @@ impl Shape {
     #[must_use]
     pub const fn with_windows(self, window: usize, global_every: usize) -> Self {
         Self { window, global_every, ..self }
+    }
+
+    /// Gives `span` blocks one after the other a group of weights, which has the weights of `cycle` blocks.
+    #[must_use]
+    pub const fn with_sharing(self, span: usize, cycle: usize) -> Self {
+        Self { sharing: [span, cycle], ..self }
+    }
+
+    /// Returns whether a block is the first that has its weights.
+    pub(crate) fn owns_weights(&self, block: usize) -> bool {
+        let [span, cycle] = self.sharing;
+        block % span.max(1) < cycle
     }
 
     /// Adds a table of this many relative positions, with which scores of attention are computed, too.

@@ -37,6 +37,8 @@ pub struct Architecture {
     pub window: usize,
     /// The kind of each block.
     pub layers: Vec<LayerKind>,
+    /// Which blocks have the same weights, if some do.
+    pub sharing: Option<Sharing>,
     /// The head for words.
     pub word_head: WordHead,
 }
@@ -57,6 +59,29 @@ pub enum LayerKind {
     Global,
     /// A window around each subword.
     Local,
+}
+
+/// Blocks with the same weights: `span` blocks one after the other use a group of weights, which has the weights of `cycle`
+/// blocks. The first `cycle` blocks of a span own the weights, and the others repeat them in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// Number of blocks that use a group of weights.
+    pub span: usize,
+    /// Number of blocks whose weights a group contains.
+    pub cycle: usize,
+}
+
+impl Sharing {
+    /// Returns the first block that has the weights of a block.
+    #[must_use]
+    pub const fn owner(self, block: usize) -> usize {
+        block / self.span * self.span + block % self.span % self.cycle
+    }
+
+    /// Returns the number of a block's group, and its place in the group.
+    pub(crate) const fn place(self, block: usize) -> [usize; 2] {
+        [block / self.span, block % self.span % self.cycle]
+    }
 }
 
 /// The bases of rotary positions in both kinds of blocks.
@@ -129,6 +154,7 @@ impl Architecture {
             relative: None,
             window: 0,
             layers: Vec::new(),
+            sharing: None,
             word_head: WordHead::Classifier,
         }
     }
@@ -137,6 +163,21 @@ impl Architecture {
     #[must_use]
     pub fn layer(&self, block: usize) -> LayerKind {
         self.layers.get(block).copied().unwrap_or(LayerKind::Global)
+    }
+
+    /// Returns the first block that has the weights of a block: usually the block itself.
+    #[must_use]
+    pub const fn owner(&self, block: usize) -> usize {
+        match self.sharing {
+            None => block,
+            Some(sharing) => sharing.owner(block),
+        }
+    }
+
+    /// Returns whether a block's parameters are its own, and no earlier block's.
+    #[must_use]
+    pub const fn owns_weights(&self, block: usize) -> bool {
+        self.owner(block) == block
     }
 
     /// Returns whether a norm follows the last block.

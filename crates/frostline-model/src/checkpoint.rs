@@ -15,8 +15,8 @@ use rayon::prelude::*;
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 
-use crate::names::{StoredName, sentence_name, stored_name};
-use crate::{EncoderConfig, Family, ModelError, ParameterSource};
+use crate::names::{Naming, StoredName, sentence_name, stored_name};
+use crate::{EncoderConfig, ModelError, ParameterSource};
 
 /// Maximum size of an index of shards; the largest models' indexes have a few MiB.
 ///
@@ -39,7 +39,7 @@ const PIECE: usize = 1 << 18;
 
 /// An opened set of weights.
 pub struct Checkpoint {
-    family: Family,
+    naming: Naming,
     place: String,
     files: Vec<Bytes>,
     tensors: HashMap<String, Tensor>,
@@ -114,7 +114,8 @@ impl Checkpoint {
     /// # Errors
     /// If a file is missing or is not of its format, an index names a file outside its folder, a tensor is
     /// not exactly in the shard named by the index, or a PEFT adapter is in the same folder or among the tensors.
-    pub fn open(path: &Path, family: Family) -> Result<Self, ModelError> {
+    pub fn open(path: &Path, naming: impl Into<Naming>) -> Result<Self, ModelError> {
+        let naming = naming.into();
         if let Some(adapter) =
             ADAPTERS.iter().map(|name| path.with_file_name(name)).find(|path| path.exists())
         {
@@ -126,14 +127,14 @@ impl Checkpoint {
             return Err(ModelError::Weights { place: path.display().to_string(), reason });
         }
         if path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_torch) {
-            return Self::torch(path, family);
+            return Self::torch(path, naming);
         }
         if path.extension().is_none_or(|extension| extension != "json") {
-            return Self::index(vec![on_disk(path)?], family, path.display().to_string());
+            return Self::index(vec![on_disk(path)?], naming, path.display().to_string());
         }
         let (files, map) = read_index(path)?;
         let opened = files.iter().map(|file| on_disk(file)).collect::<Result<Vec<_>, _>>()?;
-        let weights = Self::index(opened, family, path.display().to_string())?;
+        let weights = Self::index(opened, naming, path.display().to_string())?;
         weights.check_places(&files, &map)?;
         Ok(weights)
     }
@@ -156,19 +157,23 @@ impl Checkpoint {
     ///
     /// # Errors
     /// If the bytes are not a safetensors file.
-    pub fn embedded(bytes: &'static [u8], family: Family, place: &str) -> Result<Self, ModelError> {
-        Self::index(vec![Bytes::Held(bytes)], family, place.into())
+    pub fn embedded(
+        bytes: &'static [u8],
+        naming: impl Into<Naming>,
+        place: &str,
+    ) -> Result<Self, ModelError> {
+        Self::index(vec![Bytes::Held(bytes)], naming.into(), place.into())
     }
 
     /// Opens files of `torch.save`, of which only the places of tensors are read here.
-    fn torch(path: &Path, family: Family) -> Result<Self, ModelError> {
+    fn torch(path: &Path, naming: Naming) -> Result<Self, ModelError> {
         let place = path.display().to_string();
         let fail = |reason: String| ModelError::Weights { place: place.clone(), reason };
         let opened = frostline_checkpoint::Checkpoint::open(path).map_err(|error| {
             let place = error.place;
             ModelError::Weights { place, reason: error.reason }
         })?;
-        let mut weights = Self { family, place: place.clone(), files: Vec::new(), tensors: HashMap::new() };
+        let mut weights = Self { naming, place: place.clone(), files: Vec::new(), tensors: HashMap::new() };
         let mut numbers: HashMap<PathBuf, usize> = HashMap::new();
         for (number, about) in opened.tensors().iter().enumerate() {
             // Other types are buffers, such as the ids of positions; no parameter is looked for among them.
@@ -221,8 +226,8 @@ impl Checkpoint {
         Ok(())
     }
 
-    fn index(files: Vec<Bytes>, family: Family, place: String) -> Result<Self, ModelError> {
-        let mut weights = Self { family, place: place.clone(), files: Vec::new(), tensors: HashMap::new() };
+    fn index(files: Vec<Bytes>, naming: Naming, place: String) -> Result<Self, ModelError> {
+        let mut weights = Self { naming, place: place.clone(), files: Vec::new(), tensors: HashMap::new() };
         for (number, file) in files.iter().enumerate() {
             let (about, start) = file.read_header().map_err(|error| ModelError::Weights {
                 place: place.clone(),
@@ -268,7 +273,7 @@ impl Checkpoint {
     /// Returns the name under which a parameter is stored: with or without the family's prefix, with the older
     /// names of LayerNorm's parameters, or with the names of a sentence head.
     fn find_stored(&self, path: &str) -> Option<(&String, &Tensor)> {
-        let StoredName { name, .. } = stored_name(self.family, path);
+        let StoredName { name, .. } = stored_name(self.naming, path);
         let bare = name.split_once('.').map(|(_, rest)| rest.to_string()).unwrap_or_default();
         let old = |name: &str| {
             let stem = name.strip_suffix("LayerNorm.weight").map(|stem| format!("{stem}LayerNorm.gamma"));
@@ -278,7 +283,7 @@ impl Checkpoint {
         if !path.starts_with("head") {
             names.push(bare);
         }
-        names.extend(sentence_name(self.family, &name));
+        names.extend(sentence_name(self.naming.family, &name));
         names.extend(names.clone().iter().filter_map(|name| old(name)));
         names.iter().find_map(|name| self.tensors.get_key_value(name))
     }
@@ -286,7 +291,8 @@ impl Checkpoint {
     /// Returns the error for a parameter that is not there. It names a tensor whose name only begins otherwise.
     fn missing_parameter(&self, name: String) -> ModelError {
         // Only the encoder's names have this prefix.
-        let bare = name.strip_prefix(self.family.table().prefix).and_then(|rest| rest.strip_prefix('.'));
+        let bare =
+            name.strip_prefix(self.naming.family.table().prefix).and_then(|rest| rest.strip_prefix('.'));
         let ends_alike = |found: &&String| {
             let before = bare.and_then(|bare| found.strip_suffix(bare));
             before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
@@ -299,7 +305,7 @@ impl Checkpoint {
 
     /// Returns a parameter's tensor of the expected shape, and whether it is stored transposed.
     fn stored_tensor(&self, path: &str, shape: &[usize]) -> Result<(Stored<'_>, bool), ModelError> {
-        let StoredName { name: canonical, transposed, part: [part, parts] } = stored_name(self.family, path);
+        let StoredName { name: canonical, transposed, part: [part, parts] } = stored_name(self.naming, path);
         let (name, tensor) = self.find_stored(path).ok_or_else(|| self.missing_parameter(canonical))?;
         let mut expected = shape.to_vec();
         if transposed {
@@ -424,7 +430,7 @@ impl Stored<'_> {
 impl ParameterSource for Checkpoint {
     fn has(&self, path: &str) -> bool {
         // Some families' sentence heads have a separate layer instead of the pooler.
-        let unused = path.starts_with("pooler.") && self.family.replaces_pooler();
+        let unused = path.starts_with("pooler.") && self.naming.family.replaces_pooler();
         !unused && self.find_stored(path).is_some()
     }
 

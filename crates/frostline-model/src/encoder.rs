@@ -67,8 +67,8 @@ pub struct Block<B: Backend> {
 pub struct Encoder<B: Backend> {
     /// The embedding tables.
     pub embeddings: Embeddings<B>,
-    /// The blocks, from the input to the output.
-    pub blocks: Vec<Block<B>>,
+    /// The blocks, from the input to the output; `None` for a block that has the weights of an earlier one.
+    pub blocks: Vec<Option<Block<B>>>,
     /// The norm after the last block, if norms come before the layers.
     pub final_norm: Option<Norm<B>>,
     /// The rows of relative positions by distance.
@@ -345,7 +345,11 @@ impl<B: Kernels> Encoder<B> {
     ) -> Result<Self, ModelError> {
         let (b, added) = (Builder { source, device }, Builder { source: added, device });
         let forms = AttentionForms::new(config);
-        let block = |number| Block::build(config, number, forms.of_block(number), [&b, &added]);
+        let block = |number| {
+            let owns_weights = config.architecture.owns_weights(number);
+            let build = || Block::build(config, number, forms.of_block(number), [&b, &added]);
+            owns_weights.then(build).transpose()
+        };
         let final_norm = config.architecture.has_final_norm();
         Ok(Self {
             embeddings: Embeddings::build(config, vocabulary, &b)?,
@@ -434,8 +438,15 @@ impl<B: Kernels> Encoder<B> {
         around: &Surroundings<'_, B>,
         pass: &Pass,
     ) -> Tensor<B, 2> {
-        let steps = self.blocks[blocks.clone()].iter().zip(&pass.blocks[blocks]);
-        steps.fold(x, |x, (block, drop)| block.forward(x, around, drop, None))
+        blocks.fold(x, |x, number| {
+            self.block(around.config, number).forward(x, around, &pass.blocks[number], None)
+        })
+    }
+
+    /// Returns the block of a number, or the earlier one whose weights it has.
+    pub(crate) fn block(&self, config: &EncoderConfig, number: usize) -> &Block<B> {
+        let owner = config.architecture.owner(number);
+        self.blocks[owner].as_ref().expect("an owner of weights is built")
     }
 
     /// Returns the input that all blocks share, with the rows of relative positions that the longest sentence needs.

@@ -51,7 +51,7 @@ impl HuggingFaceExport<'_> {
         let chosen = |path: &str| !path.starts_with("heads.") || path.starts_with(&this);
         let parameters = merged(self.parameters, self.config);
         for (path, Values { shape, data }) in parameters.iter().filter(|(path, _)| chosen(path)) {
-            let stored = name_in_model(self.config.family, path, self.parameters, &this);
+            let stored = name_in_model(self.config, path, self.parameters, &this);
             let (shape, data) = if path == "encoder.embeddings.word" {
                 (vec![self.config.vocabulary, self.config.embedding], self.word_table(data)?)
             } else if stored.transposed {
@@ -180,14 +180,14 @@ pub(crate) fn put_part(
 
 /// Returns the place of a parameter in a model whose head's paths start with `this`.
 pub(crate) fn name_in_model(
-    family: Family,
+    config: &EncoderConfig,
     path: &str,
     parameters: &BTreeMap<String, Values>,
     this: &str,
 ) -> StoredName {
-    let stored = stored_name(family, path);
+    let stored = stored_name(config, path);
     let of_sentences = parameters.contains_key(&format!("{this}dense.bias"));
-    let other = sentence_name(family, &stored.name).filter(|_| of_sentences);
+    let other = sentence_name(config.family, &stored.name).filter(|_| of_sentences);
     StoredName { name: other.unwrap_or_else(|| stored.name.clone()), ..stored }
 }
 

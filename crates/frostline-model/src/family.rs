@@ -20,14 +20,25 @@ pub(crate) struct Table {
     pub prefix: &'static str,
     /// Path and name of the parameters outside the blocks, without the prefix.
     pub outside: &'static [Name],
-    /// The name of the list of blocks, without the prefix.
+    /// The name of the list of blocks, without the prefix. If blocks share weights, it has `{group}` in place of the number of a
+    /// group of weights.
     pub blocks: &'static str,
     /// Path and name of the parameters of a block.
     pub block: &'static [Name],
+    /// The blocks of a model in memory, if `transformers` splits or renames tensors when it reads a file. PEFT's names are these.
+    pub modules: Option<Modules>,
     /// Layer and name of the parameters of heads; the last layer is `classifier`.
     pub heads: &'static [Name],
     /// The head for sentences, if one is supported.
     pub sentences: Option<SentenceHead>,
+}
+
+/// The names of the layers of blocks in memory.
+pub(crate) struct Modules {
+    /// The name of the list of blocks, without the prefix.
+    pub blocks: &'static str,
+    /// Path and name of the layers of a block.
+    pub block: &'static [Name],
 }
 
 /// Path and name of a layer.

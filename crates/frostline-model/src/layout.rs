@@ -31,7 +31,8 @@ impl EncoderConfig {
         if RelativeTable::is_normed(architecture.relative.as_ref()) {
             norm("encoder.embeddings.relative_norm".into(), h);
         }
-        for block in 0..self.depth {
+        let owners = || (0..self.depth).filter(|&block| architecture.owns_weights(block));
+        for block in owners() {
             if architecture.has_attention_norm(block) {
                 norm(format!("encoder.blocks.{block}.attention_norm"), h);
             }
@@ -53,7 +54,7 @@ impl EncoderConfig {
         if self.embedding != h {
             linear("encoder.embeddings.projection".into(), [self.embedding, h], true);
         }
-        for block in 0..self.depth {
+        for block in owners() {
             for matrix in Matrix::ALL.into_iter().filter(|matrix| matrix.exists_in(self)) {
                 let path = format!("encoder.blocks.{block}.{}", matrix.name());
                 linear(path, matrix.sides(self), matrix.has_bias(self));
@@ -115,7 +116,10 @@ impl Extras {
     #[must_use]
     pub fn parameters(&self, config: &EncoderConfig) -> Vec<(String, Vec<usize>)> {
         let mut out = Vec::new();
-        for (block, lora) in self.lora.iter().flat_map(|lora| lora.blocks.iter().map(move |b| (b, lora))) {
+        let owns = |block: &usize| config.architecture.owns_weights(*block);
+        for (block, lora) in
+            self.lora.iter().flat_map(|lora| lora.blocks.iter().filter(|b| owns(b)).map(move |b| (b, lora)))
+        {
             for matrix in lora.matrices.iter().filter(|matrix| matrix.exists_in(config)) {
                 let path = format!("encoder.blocks.{block}.{}.lora", matrix.name());
                 let [from, to] = matrix.sides(config);
@@ -126,13 +130,14 @@ impl Extras {
                 }
             }
         }
-        for block in &self.ia3 {
+        for block in self.ia3.iter().filter(|block| owns(block)) {
             for (matrix, width) in Matrix::ALL.into_iter().filter_map(|it| Some((it, it.ia3_width(config)?)))
             {
                 out.push((format!("encoder.blocks.{block}.{}.ia3.factors", matrix.name()), vec![width]));
             }
         }
-        for (block, adapters) in self.adapters.iter().flat_map(|all| all.blocks.iter().map(move |b| (b, all)))
+        for (block, adapters) in
+            self.adapters.iter().flat_map(|all| all.blocks.iter().filter(|b| owns(b)).map(move |b| (b, all)))
         {
             for (part, from, to) in
                 [("down", config.hidden, adapters.size), ("up", adapters.size, config.hidden)]

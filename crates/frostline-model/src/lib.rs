@@ -30,7 +30,7 @@ mod random;
 mod vocabulary;
 
 pub use adapter::Adapter;
-pub use architecture::{Architecture, LayerKind, NormPlace, RelativeTable, RotaryBases, WordHead};
+pub use architecture::{Architecture, LayerKind, NormPlace, RelativeTable, RotaryBases, Sharing, WordHead};
 pub use branches::{Branches, ComputedBlocks};
 pub use checkpoint::Checkpoint;
 pub use config::EncoderConfig;
@@ -42,7 +42,7 @@ pub use head::{Head, HeadShape};
 pub use head_kind::HeadKind;
 pub use linear::{Factors, Linear, Lora, Norm};
 pub use mix::Mix;
-pub use names::{StoredName, hugging_face_name, stored_name};
+pub use names::{Naming, StoredName, hugging_face_name, stored_name};
 pub use network::Network;
 pub use packed::PackedInput;
 pub use parameter_pool::ParameterPool;

@@ -1,7 +1,56 @@
 //! The Hugging Face names of this crate's parameter paths.
 
-use crate::Family;
-use crate::family::Name;
+use crate::family::{Modules, Name};
+use crate::{EncoderConfig, Family, Sharing};
+
+/// What the names of an encoder's tensors depend on: the family, and which blocks have the same weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Naming {
+    pub(crate) family: Family,
+    sharing: Option<Sharing>,
+    /// Whether the names are those of a model in memory, which some families read from files under other names.
+    in_memory: bool,
+}
+
+impl From<Family> for Naming {
+    /// Returns the names if each block has weights of its own.
+    fn from(family: Family) -> Self {
+        Self { family, sharing: None, in_memory: false }
+    }
+}
+
+impl From<&EncoderConfig> for Naming {
+    fn from(config: &EncoderConfig) -> Self {
+        Self { family: config.family, sharing: config.architecture.sharing, in_memory: false }
+    }
+}
+
+impl Naming {
+    /// Returns the names of layers of blocks in memory, by which PEFT finds them.
+    pub(crate) fn in_memory(config: &EncoderConfig) -> Self {
+        Self { in_memory: true, ..config.into() }
+    }
+
+    fn modules(self) -> Option<&'static Modules> {
+        self.family.table().modules.as_ref().filter(|_| self.in_memory)
+    }
+
+    /// Returns path and name of the layers of a block.
+    pub(crate) fn layers(self) -> &'static [Name] {
+        self.modules().map_or(self.family.table().block, |modules| modules.block)
+    }
+
+    /// Returns the name of the list of blocks.
+    pub(crate) fn blocks(self) -> &'static str {
+        self.modules().map_or(self.family.table().blocks, |modules| modules.blocks)
+    }
+
+    /// Returns the name of a block, without the family's prefix.
+    pub(crate) fn block(self, block: usize) -> String {
+        let [group, number] = self.sharing.map_or([0, block], |sharing| sharing.place(block));
+        format!("{}.{number}", self.blocks().replace("{group}", &group.to_string()))
+    }
+}
 
 /// The place of a parameter in files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,8 +69,8 @@ pub struct StoredName {
 /// # Panics
 /// If the path is not a parameter path of this crate.
 #[must_use]
-pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
-    let StoredName { name, transposed, .. } = stored_name(family, path);
+pub fn hugging_face_name(naming: impl Into<Naming>, path: &str) -> (String, bool) {
+    let StoredName { name, transposed, .. } = stored_name(naming, path);
     (name, transposed)
 }
 
@@ -30,9 +79,10 @@ pub fn hugging_face_name(family: Family, path: &str) -> (String, bool) {
 /// # Panics
 /// If the path is not a parameter path of this crate.
 #[must_use]
-pub fn stored_name(family: Family, path: &str) -> StoredName {
+pub fn stored_name(naming: impl Into<Naming>, path: &str) -> StoredName {
+    let naming: Naming = naming.into();
     let unknown = || -> ! { panic!("`{path}` is not a parameter of this crate") };
-    let table = family.table();
+    let table = naming.family.table();
     // Tables of embeddings are parameters by themselves.
     let is_table =
         ["word", "position", "token_type", "relative"].map(|name| format!("encoder.embeddings.{name}"));
@@ -65,9 +115,10 @@ pub fn stored_name(family: Family, path: &str) -> StoredName {
     }
     let inner = stem.strip_prefix("encoder.").unwrap_or_else(|| unknown());
     if let Some((block, part)) = inner.strip_prefix("blocks.").and_then(|rest| rest.split_once('.')) {
-        let entry = table.block.iter().find(|entry| entry.path == part).unwrap_or_else(|| unknown());
+        let entry = naming.layers().iter().find(|entry| entry.path == part).unwrap_or_else(|| unknown());
         debug_assert_eq!(is_norm, part.ends_with("norm"), "{path}");
-        return stored(&format!("{prefix}{}.{block}.", table.blocks), entry);
+        let block = block.parse().unwrap_or_else(|_| unknown());
+        return stored(&format!("{prefix}{}.", naming.block(block)), entry);
     }
     match table.outside.iter().find(|entry| entry.path == inner) {
         Some(entry) => stored(&prefix, entry),

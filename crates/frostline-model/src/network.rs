@@ -80,13 +80,13 @@ impl<B: Kernels> Network<B> {
             return mix.forward(self.layers(first, config, x, input, pass));
         }
         let encoder = &self.encoder;
-        match encoder.blocks[first..].split_last() {
+        match config.depth.checked_sub(1).filter(|top| first <= *top) {
             None => encoder.finish(config, B::k_gather(x, &input.labels.rows), &input.labels.identities),
             // The last block is needed only at the label rows.
-            Some((last, _)) => {
-                let top = encoder.blocks.len() - 1;
+            Some(top) => {
                 let around = encoder.surroundings(config, &input.pack, pass);
                 let x = encoder.forward_blocks_within(x, first..top, &around, pass);
+                let last = encoder.block(config, top);
                 let x = last.forward(x, &around, &pass.blocks[top], Some(&input.labels));
                 encoder.finish(config, x, &input.labels.identities)
             }
@@ -114,7 +114,7 @@ impl<B: Kernels> Network<B> {
         let mut layers = vec![B::k_gather(x.clone(), &input.labels.rows)];
         let around = self.encoder.surroundings(config, &input.pack, pass);
         let mut x = x;
-        for block in 0..self.encoder.blocks.len() {
+        for block in 0..config.depth {
             x = self.encoder.forward_blocks_within(x, block..block + 1, &around, pass);
             layers.push(B::k_gather(x.clone(), &input.labels.rows));
         }

@@ -182,7 +182,8 @@ impl EncoderConfig {
         let missing = if architecture.first_norm { 0 } else { norm(h) };
         let table = rows.checked_mul(e)?.checked_add(projection)?.checked_add(outside)?;
         let table = table.checked_add(relative)?;
-        block.checked_mul(self.depth as u64)?.checked_add(table)?.checked_sub(missing)
+        let own = (0..self.depth).filter(|&block| architecture.owns_weights(block)).count();
+        block.checked_mul(own as u64)?.checked_add(table)?.checked_sub(missing)
     }
 }
 

@@ -7,7 +7,8 @@ use serde_json::json;
 use crate::checkpoint::transpose;
 use crate::export::{name_in_model, put_part, safetensors_file};
 use crate::family::Name;
-use crate::names::{StoredName, stored_name};
+use crate::linear::norms_of;
+use crate::names::{Naming, StoredName, stored_name};
 use crate::{EncoderConfig, HeadKind, LoraShape, Matrix, ModelError, Values};
 
 /// LoRA matrices and a head to be exported in `peft`'s format.
@@ -37,7 +38,7 @@ impl PeftExport<'_> {
                 Some((layer, "magnitude")) => (self.name_of_norms(layer), false),
                 Some((layer, part)) => (self.name_of_lora(layer, part), true),
                 None if path.starts_with(&this) => {
-                    let stored = name_in_model(self.config.family, path, self.parameters, &this);
+                    let stored = name_in_model(self.config, path, self.parameters, &this);
                     let transposed = stored.transposed;
                     (stored, transposed)
                 }
@@ -55,6 +56,12 @@ impl PeftExport<'_> {
             let name = format!("base_model.model.{}", stored.name);
             put_part(&mut tensors, StoredName { name, ..stored }, shape, bytes);
         }
+        for (layer, norms) in self.other_norms() {
+            let stored = self.name_of_norms(&layer);
+            let name = format!("base_model.model.{}", stored.name);
+            let bytes = norms.iter().flat_map(|norm| norm.to_le_bytes()).collect();
+            put_part(&mut tensors, StoredName { name, ..stored }, vec![norms.len()], bytes);
+        }
         let fail = |error: safetensors::SafeTensorError| ModelError::Weights {
             place: "adapter_model.safetensors".into(),
             reason: error.to_string(),
@@ -62,17 +69,38 @@ impl PeftExport<'_> {
         safetensors_file(&tensors).map_err(fail)
     }
 
+    /// Returns the norms of layers without matrices that are in one tensor with layers whose norms are learned: PEFT gives norms to
+    /// the whole tensor.
+    fn other_norms(&self) -> Vec<(String, Vec<f32>)> {
+        let Some(lora) = &self.config.extras.lora else { return Vec::new() };
+        let layers = Naming::in_memory(self.config).layers();
+        let has_matrices = |entry: &Name| lora.matrices.iter().any(|matrix| matrix.name() == entry.path);
+        let is_joined =
+            |entry: &Name| layers.iter().any(|other| other.name == entry.name && has_matrices(other));
+        let others = || layers.iter().filter(|entry| !has_matrices(entry) && is_joined(entry));
+        let owns = |block: &&usize| self.config.architecture.owns_weights(**block);
+        let paths =
+            lora.normed_blocks.iter().filter(owns).flat_map(|block| {
+                others().map(move |entry| format!("encoder.blocks.{block}.{}", entry.path))
+            });
+        let norms = paths.filter_map(|layer| {
+            let Values { shape, data } = self.parameters.get(&format!("{layer}.weight"))?;
+            Some((layer, norms_of(data, shape[1]).into_iter().map(|norm| norm as f32).collect()))
+        });
+        norms.collect()
+    }
+
     /// Returns the name of a low-rank matrix, `a` or `b`, of a linear layer. The matrices of layers that files have in one tensor
     /// are parts of two matrices of a rank as many times as high: those of the layers below each other, and zeros between them.
     fn name_of_lora(&self, layer: &str, matrix: &str) -> StoredName {
-        let stored = stored_name(self.config.family, &format!("{layer}.weight"));
+        let stored = stored_name(Naming::in_memory(self.config), &format!("{layer}.weight"));
         let stem = stored.name.strip_suffix(".weight").unwrap_or(&stored.name);
         StoredName { name: format!("{stem}.lora_{}.weight", matrix.to_uppercase()), ..stored }
     }
 
     /// Returns the name of the learned norms of a linear layer's columns.
     fn name_of_norms(&self, layer: &str) -> StoredName {
-        let stored = stored_name(self.config.family, &format!("{layer}.weight"));
+        let stored = stored_name(Naming::in_memory(self.config), &format!("{layer}.weight"));
         let stem = stored.name.strip_suffix(".weight").unwrap_or(&stored.name);
         StoredName { name: format!("{stem}.lora_magnitude_vector"), ..stored }
     }
@@ -121,23 +149,31 @@ impl PeftExport<'_> {
 
     /// Returns the layers that files have in one tensor and that have matrices, each with its number of parts.
     fn joined_ranks(&self, lora: &LoraShape) -> BTreeMap<String, usize> {
-        let entries = self.config.family.table().block.iter().filter(|entry| entry.part[1] > 1);
+        let layers = Naming::in_memory(self.config).layers();
+        let entries = layers.iter().filter(|entry| entry.part[1] > 1);
         let has = |entry: &&Name| lora.matrices.iter().any(|matrix| matrix.name() == entry.path);
         entries.filter(has).map(|entry| (entry.name.to_string(), entry.part[1])).collect()
     }
 
     /// Returns a regular expression for the full names of the layers that have matrices.
     fn target_pattern(&self, lora: &LoraShape) -> String {
-        let table = self.config.family.table();
+        let naming = Naming::in_memory(self.config);
         let layer = |matrix: &Matrix| {
-            let entry = table.block.iter().find(|entry| entry.path == matrix.name())?;
+            let entry = naming.layers().iter().find(|entry| entry.path == matrix.name())?;
             Some(entry.name.replace('.', "\\."))
         };
-        let blocks: Vec<String> = lora.blocks.iter().map(ToString::to_string).collect();
         let mut layers: Vec<String> = lora.matrices.iter().filter_map(layer).collect();
         layers.dedup();
-        let list = table.blocks.rsplit('.').next().unwrap_or(table.blocks);
-        format!(".*\\.{list}\\.({})\\.({})", blocks.join("|"), layers.join("|"))
+        let layers = layers.join("|");
+        let owns = |block: &&usize| self.config.architecture.owns_weights(**block);
+        let names = lora.blocks.iter().filter(owns).map(|block| naming.block(*block));
+        if self.config.architecture.sharing.is_some() {
+            let blocks: Vec<String> = names.map(|name| name.replace('.', "\\.")).collect();
+            return format!(".*\\.({})\\.({layers})", blocks.join("|"));
+        }
+        let blocks: Vec<String> = lora.blocks.iter().map(ToString::to_string).collect();
+        let list = naming.blocks().rsplit('.').next().unwrap_or_default();
+        format!(".*\\.{list}\\.({})\\.({layers})", blocks.join("|"))
     }
 }
 

@@ -137,9 +137,10 @@ impl Builder<'_> {
 
     /// Returns the result of a linear layer of a block.
     pub fn matrix(&mut self, x: &Value, block: usize, matrix: Matrix) -> Result<Value, OnnxError> {
-        let path = format!("encoder.blocks.{block}.{}", matrix.name());
+        let name = |block: usize| format!("encoder.blocks.{block}.{}", matrix.name());
+        let (place, path) = (name(block), name(self.config.architecture.owner(block)));
         let (sides, has_bias) = (matrix.sides(self.config), matrix.has_bias(self.config));
-        self.linear(x, &LinearLayer { place: &path, path: &path, sides, has_bias })
+        self.linear(x, &LinearLayer { place: &place, path: &path, sides, has_bias })
     }
 
     /// Rotates each head by the position: channels i and i + D/2 are a point in the plane.
@@ -290,8 +291,8 @@ impl Builder<'_> {
         relative: &Relative,
     ) -> Result<Value, OnnxError> {
         let config = self.config;
-        let path = format!("encoder.blocks.{block}.{}", matrix.name());
-        let place = format!("{path}.relative");
+        let path = format!("encoder.blocks.{}.{}", config.architecture.owner(block), matrix.name());
+        let place = format!("encoder.blocks.{block}.{}.relative", matrix.name());
         let (sides, has_bias) = (matrix.sides(config), matrix.has_bias(config));
         let layer = LinearLayer { place: &place, path: &path, sides, has_bias };
         let rows = self.linear(&relative.rows, &layer)?;

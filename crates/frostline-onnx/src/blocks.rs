@@ -82,7 +82,8 @@ impl Builder<'_> {
     }
 
     fn block_norm(&mut self, x: &Value, block: usize, name: &str) -> Result<Value, OnnxError> {
-        self.norm(x, &format!("encoder.blocks.{block}.{name}"), self.config.hidden)
+        let owner = self.config.architecture.owner(block);
+        self.norm(x, &format!("encoder.blocks.{owner}.{name}"), self.config.hidden)
     }
 
     /// Adds the head, whose logits are the output: of each position, or of each sentence.

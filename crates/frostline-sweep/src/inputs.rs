@@ -312,7 +312,9 @@ fn find_encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<En
     let path = &found.sources["config"].path;
     let config = serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: not JSON"))?;
     let depth = count_blocks(path, &config)?;
-    let (blocks, config) = (Blocks::new(depth, local_blocks(&config, depth)), hash_config(config));
+    let blocks = Blocks::new(depth, local_blocks(&config, depth))
+        .with_owners(|block| block_owner(&config, depth, block));
+    let config = hash_config(config);
     Ok(EncoderInput { origin: found.origin, files: inputs_of(found.sources), blocks, config })
 }
 
@@ -342,6 +344,7 @@ fn count_blocks(path: &str, config: &serde_json::Value) -> anyhow::Result<usize>
     ["n_layers", "num_hidden_layers"]
         .iter()
         .find_map(|key| config.get(key)?.as_u64())
+        .map(|layers| layers.saturating_mul(blocks_in_layer(config)))
         .map(|blocks| match blocks {
             1..=MOST_BLOCKS => Ok(blocks as usize),
             _ => bail!("{path}: the config says {blocks} blocks, expected 1 to {MOST_BLOCKS}"),
@@ -367,6 +370,23 @@ fn local_blocks(config: &serde_json::Value, blocks: usize) -> Vec<usize> {
         Some(period @ 2..) => (0..blocks).filter(|block| !(*block as u64).is_multiple_of(period)).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Returns the number of blocks that a layer of a config has: one, except in some models of ALBERT.
+fn blocks_in_layer(config: &serde_json::Value) -> u64 {
+    config.get("inner_group_num").and_then(serde_json::Value::as_u64).unwrap_or(1).max(1)
+}
+
+/// Returns the first block with the weights of a block: blocks of a config that counts groups of them share weights.
+fn block_owner(config: &serde_json::Value, depth: usize, block: usize) -> usize {
+    let is_shared = config.get("model_type").is_some_and(|found| *found == "albert");
+    if !is_shared {
+        return block;
+    }
+    let groups =
+        config.get("num_hidden_groups").and_then(serde_json::Value::as_u64).unwrap_or(1).max(1) as usize;
+    let (span, cycle) = ((depth / groups).max(1), blocks_in_layer(config) as usize);
+    block / span * span + block % span % cycle
 }
 
 fn inputs_of(sources: frostline_assets::Sources) -> Inputs {

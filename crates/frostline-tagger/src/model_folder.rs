@@ -108,7 +108,7 @@ impl ModelFolder {
             };
             format!("{}: none of {} here; {advice}", folder.display(), names.join(", "))
         })?;
-        let weights = Checkpoint::open(&weights, config.family)?;
+        let weights = Checkpoint::open(&weights, &config)?;
         weights.check_shapes(&config)?;
         let tags = tags.into_values().collect();
         Ok(Self { place: folder.to_path_buf(), config, weights, tags, has_names, architectures })

@@ -43,10 +43,9 @@ fn frozen_parameters_keep_every_bit_and_others_move() {
             let total = finished.freezing.frozen + finished.freezing.moved;
             assert_eq!(total as usize, setting.encoder.parameters(&[HeadShape::linear(4)]).len(), "{name}");
             // Against the file as a user would open it.
-            let family = setting.encoder.family;
             let tensors = exported(&setting, &finished);
             for (path, shape) in setting.encoder.parameters(&[HeadShape::linear(setting.tags)]) {
-                let stored = frostline_model::stored_name(family, &path);
+                let stored = frostline_model::stored_name(&setting.encoder, &path);
                 let after = &tensors.iter().find(|(name, _)| *name == stored.name).unwrap().1;
                 let [part, parts] = stored.part;
                 let after = &after[part * after.len() / parts..(part + 1) * after.len() / parts];

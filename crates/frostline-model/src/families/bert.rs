@@ -18,6 +18,7 @@ pub(super) static BERT: Table = Table {
     outside: OUTSIDE,
     blocks: "encoder.layer",
     block: BLOCK,
+    modules: None,
     heads: &[Name::own("dense", "bert.pooler.dense"), Name::own("classifier", "classifier")],
     sentences: Some(SentenceHead {
         kind: HeadKind::Pooler,
@@ -35,6 +36,7 @@ pub(super) static ROBERTA: Table = Table {
     outside: OUTSIDE,
     blocks: "encoder.layer",
     block: BLOCK,
+    modules: None,
     heads: &[Name::own("dense", "classifier.dense"), Name::own("classifier", "classifier")],
     // The dense layer is part of the classifier, so that PEFT saves both.
     sentences: Some(SentenceHead {

@@ -36,6 +36,7 @@ pub(super) static TABLE: Table = Table {
         Name::own("output", "ffn.lin2"),
         Name::own("output_norm", "output_layer_norm"),
     ],
+    modules: None,
     heads: &[Name::own("dense", "pre_classifier"), Name::own("classifier", "classifier")],
     sentences: Some(SentenceHead {
         kind: HeadKind::DistilBert,

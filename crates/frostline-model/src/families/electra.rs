@@ -34,6 +34,7 @@ pub(super) static TABLE: Table = Table {
     ],
     blocks: "encoder.layer",
     block: bert::BLOCK,
+    modules: None,
     heads: &[Name::own("classifier", "classifier")],
     sentences: None,
 };

@@ -41,6 +41,7 @@ pub(super) static TABLE: Table = Table {
         Name::own("output", "mlp.down_proj"),
         Name::own("output_norm", "post_attention_layernorm"),
     ],
+    modules: None,
     heads: &[Name::own("classifier", "classifier")],
     sentences: None,
 };

@@ -50,6 +50,7 @@ pub(super) static TABLE: Table = Table {
         Name::own("output", "mlp.Wo"),
         Name::own("output_norm", "mlp_norm"),
     ],
+    modules: None,
     heads: &[
         Name::own("dense", "head.dense"),
         Name::own("norm", "head.norm"),
@@ -190,6 +191,7 @@ pub(super) fn read(file: Value, model_type: &str) -> Result<EncoderConfig, Strin
         gated: true,
         rotary: Some(file.bases()?),
         relative: None,
+        sharing: None,
         window: file.local_attention / 2,
         layers: file.layers()?,
         word_head: WordHead::Transform {

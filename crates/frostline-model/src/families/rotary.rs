@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::read::{activation, default_initializer_range, default_norm_eps};
-use crate::family::{Family, Name, Table};
+use crate::family::{Family, Modules, Name, Table};
 use crate::{Architecture, EncoderConfig, Extras, RotaryBases};
 
 pub(super) static NOMIC: Table = Table {
@@ -30,6 +30,7 @@ pub(super) static NOMIC: Table = Table {
         Name::own("output", "mlp.fc2"),
         Name::own("output_norm", "norm2"),
     ],
+    modules: Some(MODULES),
     heads: &[Name::own("classifier", "classifier")],
     sentences: None,
 };
@@ -56,8 +57,23 @@ pub(super) static GTE: Table = Table {
         Name::own("output", "mlp.down_proj"),
         Name::own("output_norm", "mlp_ln"),
     ],
+    modules: Some(MODULES),
     heads: &[Name::own("classifier", "classifier")],
     sentences: None,
+};
+
+/// Fused layers are apart in memory, and both families have the same names there.
+const MODULES: Modules = Modules {
+    blocks: "layers",
+    block: &[
+        Name::own("query", "self_attn.q_proj"),
+        Name::own("key", "self_attn.k_proj"),
+        Name::own("value", "self_attn.v_proj"),
+        Name::own("attention_output", "self_attn.o_proj"),
+        Name::own("intermediate", "mlp.gate_proj"),
+        Name::own("gate", "mlp.up_proj"),
+        Name::own("output", "mlp.down_proj"),
+    ],
 };
 
 const KEYS: &[&str] = &[

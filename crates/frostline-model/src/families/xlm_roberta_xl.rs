@@ -28,6 +28,7 @@ pub(super) static TABLE: Table = Table {
         Name::own("output", "output.dense"),
         Name::own("output_norm", "LayerNorm"),
     ],
+    modules: None,
     heads: &[Name::own("classifier", "classifier")],
     sentences: None,
 };
