@@ -128,7 +128,7 @@ fn gradients_agree<B: Train>(allowed: f64) {
         let (config, _) = open(&references().join(name));
         let file = Tensors::open(&references().join(format!("{name}.safetensors")));
         let theirs = |path: &str| {
-            let stored = stored_name(config.family, path);
+            let stored = stored_name(&config, path);
             let (mut shape, mut values) = file.get(&format!("gradient.{}", stored.name));
             let [part, parts] = stored.part;
             shape[0] /= parts;
@@ -143,7 +143,7 @@ fn gradients_agree<B: Train>(allowed: f64) {
         let norm = |values: &[f32]| values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
         let parameters = config.parameters(&[HeadShape::linear(TAGS)]);
         let all: f64 = parameters.iter().map(|(path, _)| norm(&theirs(path)).powi(2)).sum::<f64>().sqrt();
-        let stored = parameters.iter().map(|(path, _)| stored_name(config.family, path).name);
+        let stored = parameters.iter().map(|(path, _)| stored_name(&config, path).name);
         let stored: BTreeSet<String> = stored.collect();
         assert_eq!(file.names().len(), stored.len() + 1, "{name}: one gradient per parameter");
 
@@ -244,7 +244,7 @@ fn the_prefix_of_the_family_may_be_missing() {
         let (config, weights) = open(&from);
         let file = std::fs::read(from.join("model.safetensors")).unwrap();
         let file = safetensors::SafeTensors::deserialize(&file).unwrap();
-        let (word, _) = hugging_face_name(config.family, "encoder.embeddings.word");
+        let (word, _) = hugging_face_name(&config, "encoder.embeddings.word");
         let prefix = word.split_inclusive('.').next().unwrap();
         let bare = file.tensors().into_iter().filter_map(|(name, view)| {
             let name = name.strip_prefix(prefix)?.to_string();
@@ -253,7 +253,7 @@ fn the_prefix_of_the_family_may_be_missing() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("model.safetensors");
         std::fs::write(&place, safetensors::serialize(bare, None).unwrap()).unwrap();
-        let bare = frostline_model::Checkpoint::open(&place, config.family).unwrap();
+        let bare = frostline_model::Checkpoint::open(&place, &config).unwrap();
         for (path, shape) in config.parameters(&[HeadShape::linear(TAGS)]) {
             assert_eq!(bare.has(&path), !path.starts_with("heads."), "{name}: {path}");
             if bare.has(&path) {
@@ -326,7 +326,7 @@ fn open_renamed(rename: &dyn Fn(&str) -> Vec<String>, beside: &[&str]) -> Result
     for name in beside {
         std::fs::write(folder.path().join(name), "{}").unwrap();
     }
-    let checked = Checkpoint::open(&place, config.family).and_then(|opened| {
+    let checked = Checkpoint::open(&place, &config).and_then(|opened| {
         opened.check_shapes(&config)?;
         Ok(opened)
     });
@@ -408,7 +408,7 @@ fn sentence_heads_round_trip() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("model.safetensors");
         std::fs::write(&place, export.safetensors().unwrap()).unwrap();
-        let saved = Checkpoint::open(&place, config.family).unwrap();
+        let saved = Checkpoint::open(&place, &config).unwrap();
         assert!(saved.has("head.weight"), "{name}");
         for (path, values) in &parameters {
             assert_eq!(saved.values(path, &values.shape).unwrap(), values.data, "{name}: {path}");

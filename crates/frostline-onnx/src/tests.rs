@@ -84,6 +84,7 @@ fn configs() -> Vec<(String, EncoderConfig)> {
         ("modernbert", json!({"local_attention": 4, "norm_bias": true, "mlp_bias": true})),
         ("eurobert", json!({"num_key_value_heads": 1})),
         ("deberta-v2", json!({"relative_attention": false})),
+        ("albert", json!({"num_hidden_layers": 4, "num_hidden_groups": 2, "inner_group_num": 2})),
     ];
     all.extend(forms.map(|(name, more)| (format!("{name} {more}"), config(name, more))));
     all

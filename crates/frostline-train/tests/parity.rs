@@ -2,47 +2,25 @@
 //! family. `../../frostline-model/tests/references/make.py` made the models and the losses.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use burn::backend::{Autodiff, Flex};
 use burn::optim::GradientsParams;
 use burn::tensor::ElementConversion;
 use frostline_freeze::ResolvedPolicy;
-use frostline_kernels::{Index, Kernels, Pack};
-use frostline_model::{
-    Checkpoint, EncoderConfig, HeadShape, Network, PackedInput, Pass, Vocabulary, set_trainable,
-};
+use frostline_kernels::{Index, Kernels};
+use frostline_model::{Pass, set_trainable};
 use frostline_record::{OptimizerSettings, ScheduleSettings, Switch};
 use frostline_train::{Dataset, Example, LrSchedule, Optimizer, Run, RunEvent, Settings, train};
+
+mod references;
+use references::{MODELS, Sentence, open, pack_sentences, read, sentences};
 
 type B = Autodiff<Flex>;
 
 const STEPS: u32 = 50;
-/// Without ReLU: its slope jumps at 0, where rounding alone can lead a run elsewhere.
-const MODELS: [&str; 14] = [
-    "distilbert",
-    "bert",
-    "roberta",
-    "xlm-roberta",
-    "camembert",
-    "electra",
-    "modernbert",
-    "nomic_bert",
-    "gte",
-    "deberta-v2",
-    "eurobert",
-    "xlm-roberta-xl",
-    "bert-gelu_new",
-    "roberta-silu",
-];
-const POLICIES: [&str; 5] = ["none", "all", "first-4", "alternating", "first-4+embeddings"];
-
-#[derive(serde::Deserialize)]
-struct Sentence {
-    ids: Vec<u32>,
-    speaking: Vec<u32>,
-    labels: Vec<u32>,
-}
+/// The models whose blocks share weights, each with the number of its policies: parts of a set of weights cannot be frozen. All
+/// other models have five.
+const SHARED: [(&str, usize); 2] = [("albert", 4), ("albert-groups", 5)];
 
 /// PyTorch's losses.
 #[derive(serde::Deserialize)]
@@ -60,38 +38,11 @@ struct Reference {
     losses: BTreeMap<String, Losses>,
 }
 
-fn references() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../frostline-model/tests/references")
-}
-
-fn read<T: serde::de::DeserializeOwned>(name: &str) -> T {
-    let path = references().join(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// The sentences in a model's subwords; those of DistilBERT and BERT are the same.
-fn sentences(model: &str) -> Vec<Sentence> {
-    let own = format!("sentences-{model}.json");
-    read(if references().join(&own).exists() { &own } else { "sentences.json" })
-}
-
-/// A committed tagger and its shape.
-fn open(name: &str) -> (EncoderConfig, Network<B>) {
-    let folder = references().join(name);
-    let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
-    let config = EncoderConfig::parse(&config, name).unwrap();
-    let weights = Checkpoint::open(&folder.join("model.safetensors"), config.family).unwrap();
-    let vocabulary = Vocabulary::full(config.vocabulary);
-    let model = Network::build(
-        &config,
-        &vocabulary,
-        &[HeadShape::linear(5)],
-        [&weights, &weights],
-        &Default::default(),
-    )
-    .unwrap();
-    (config, model)
+/// The policies under which a model was trained.
+fn policies_of<'a>(name: &str, reference: &'a Reference) -> impl Iterator<Item = &'a str> {
+    let expected = SHARED.iter().find(|(shared, _)| *shared == name).map_or(5, |(_, count)| *count);
+    assert_eq!(reference.losses.len(), expected, "{name}");
+    reference.losses.keys().map(String::as_str)
 }
 
 /// The largest distance over all steps. Forgetting who is spared weight decay moves most losses by
@@ -121,7 +72,7 @@ fn a_run_has_pytorchs_losses() {
         let data = Dataset { examples, unseen_tags: vec![] };
         let reference: Reference = read(&format!("{name}.json"));
         let (encoder, start) = open(name);
-        for policy in POLICIES {
+        for policy in policies_of(name, &reference) {
             // A batch of all sentences makes a step's loss independent of their order.
             let mut settings = Settings::default();
             settings.train.epochs = STEPS;
@@ -148,7 +99,7 @@ fn changing_batches_have_pytorchs_losses() {
         let reference: Reference = read(&format!("{name}.json"));
         let (encoder, start) = open(name);
         let off = Pass::plain(encoder.depth);
-        for policy in POLICIES {
+        for policy in policies_of(name, &reference) {
             let frozen = ResolvedPolicy::parse(policy, encoder.depth).unwrap();
             let mut model = set_trainable(start.clone(), |path| !frozen.freezes(path));
             let optimizer = OptimizerSettings { lr: reference.lr, ..OptimizerSettings::default() };
@@ -157,17 +108,8 @@ fn changing_batches_have_pytorchs_losses() {
             let mut ours = Vec::new();
             let batches = sentences.chunks(reference.batch).cycle();
             for (step, batch) in batches.take(STEPS as usize).enumerate() {
-                let lengths: Vec<usize> = batch.iter().map(|sentence| sentence.ids.len()).collect();
-                let pack = Pack::new(&lengths, &vec![0; lengths.len()]);
-                let ids: Vec<u32> = batch.iter().flat_map(|sentence| sentence.ids.clone()).collect();
-                let starts = pack.offsets().to_vec();
-                let speaking = batch.iter().zip(starts).flat_map(|(sentence, start)| {
-                    sentence.speaking.iter().map(move |position| start as u32 + position)
-                });
-                let speaking: Vec<u32> = speaking.collect();
-                let labels: Vec<u32> = batch.iter().flat_map(|sentence| sentence.labels.clone()).collect();
+                let (input, labels) = pack_sentences(&encoder, batch);
                 let labels = Index::from(labels);
-                let input = PackedInput::new(&encoder, pack, ids, speaking);
                 let logits = model.forward(0, &encoder, &input, &off);
                 let loss = B::k_cross_entropy(logits, &labels).div_scalar(labels.len() as f64);
                 ours.push(loss.clone().into_scalar().elem());

@@ -20,7 +20,7 @@ use serde_json::Value;
 use common::last_word;
 
 /// Each family's reference model and its longest sentence.
-const FAMILIES: [(&str, usize); 10] = [
+const FAMILIES: [(&str, usize); 14] = [
     ("distilbert", 48),
     ("bert", 48),
     ("roberta", 64),
@@ -31,6 +31,10 @@ const FAMILIES: [(&str, usize); 10] = [
     ("deberta-v2", 200),
     ("eurobert", 200),
     ("xlm-roberta-xl", 64),
+    ("nomic_bert", 48),
+    ("gte", 66),
+    ("albert", 66),
+    ("albert-groups", 66),
 ];
 
 fn references_folder() -> PathBuf {
@@ -102,7 +106,13 @@ fn training_cell(name: &str, max_length: usize, dataset: &str, settings: Setting
     let places = Places::default();
     let encoder = references_folder().join(name).display().to_string();
     let dataset = places.dataset(dataset).unwrap();
-    let mut settings = Settings { policy: "first-2".parse().unwrap(), ..settings };
+    // The blocks of these models are one set of weights, or one set for each four.
+    let policy = match name {
+        "albert" => "all",
+        "albert-groups" => "first-4",
+        _ => "first-2",
+    };
+    let mut settings = Settings { policy: policy.parse().unwrap(), ..settings };
     settings.encoder.name.clone_from(&encoder);
     (settings.train.epochs, settings.data.first, settings.save.model) = (1, 64, true);
     settings.data.max_length = max_length;
@@ -141,6 +151,10 @@ fn a_cell_trains_and_saves_each_family() {
         "DebertaV2ForTokenClassification",
         "EuroBertForTokenClassification",
         "XLMRobertaXLForTokenClassification",
+        "NomicBertForTokenClassification",
+        "GteForTokenClassification",
+        "AlbertForTokenClassification",
+        "AlbertForTokenClassification",
     ];
     let folder = tempfile::tempdir().unwrap();
     for ((name, longest), class) in FAMILIES.into_iter().zip(classes) {
@@ -155,6 +169,28 @@ fn a_cell_trains_and_saves_each_family() {
         let last = last_word(tagging_cell(name, longest + 1), &folder.path().join(format!("{name}-long")));
         assert!(last.contains("\"failed\""), "{name}: {last}");
         assert!(last.contains(&format!("only {longest} positions")), "{name}: {last}");
+    }
+}
+
+#[test]
+fn a_part_of_a_set_of_weights_cannot_be_frozen() {
+    for (name, policy, unfreeze, part) in [
+        ("albert", "first-2", 0, "blocks 0, 1, 2, 3, 4, 5 of this encoder are one set of weights"),
+        ("albert", "none+adaptive", 0, "it freezes blocks one after the other"),
+        ("albert-groups", "first-2", 0, "blocks 0, 2 of this encoder are one set of weights"),
+        ("albert", "none", 1, "`unfreeze.every` is 1, so that blocks thaw one after the other"),
+    ] {
+        let mut cell = tagging_cell(name, 48);
+        cell.settings.policy = policy.parse().unwrap();
+        cell.settings.unfreeze.every = unfreeze;
+        let error = format!("{:#}", frostline_cell::check::cells(&[cell]).unwrap_err());
+        assert!(error.contains(part), "{name} {policy}: {error}");
+    }
+    for policy in ["none+lora", "none+bitfit", "none+norms", "head-only+mix", "lp-ft", "none+ia3", "all"] {
+        let mut cell = tagging_cell("albert", 48);
+        cell.settings.policy = policy.parse().unwrap();
+        cell.settings.save.model = false;
+        frostline_cell::check::cells(&[cell]).unwrap();
     }
 }
 

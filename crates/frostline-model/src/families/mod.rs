@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::EncoderConfig;
 use crate::family::{Family, Table};
 
+mod albert;
 mod bert;
 mod deberta;
 mod distilbert;
@@ -29,7 +30,7 @@ mod xlm_roberta_xl;
 use nearest::unknown_type;
 
 /// All families. Names in errors are listed in this order.
-static FAMILIES: [&Table; 10] = [
+static FAMILIES: [&Table; 11] = [
     &distilbert::TABLE,
     &bert::BERT,
     &bert::ROBERTA,
@@ -40,10 +41,11 @@ static FAMILIES: [&Table; 10] = [
     &eurobert::TABLE,
     &rotary::NOMIC,
     &rotary::GTE,
+    &albert::TABLE,
 ];
 
 /// How the configs of each family are read, in the same order.
-static READERS: [Reader; 10] = [
+static READERS: [Reader; 11] = [
     distilbert::read,
     bert::read,
     bert::read,
@@ -54,6 +56,7 @@ static READERS: [Reader; 10] = [
     eurobert::read,
     rotary::read_nomic,
     rotary::read_gte,
+    albert::read,
 ];
 
 /// Reads a config of this `model_type`.

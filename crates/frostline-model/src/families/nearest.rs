@@ -102,9 +102,9 @@ mod tests {
         assert_eq!(
             unknown_type("mpnet", &mpnet),
             "model_type is `mpnet`; the supported families are `distilbert`, `bert`, `roberta`, `xlm-roberta`, \
-             `camembert`, `xlm-roberta-xl`, `electra`, `deberta-v2`, `modernbert`, `eurobert`, `nomic_bert` and `gte`; the nearest \
-             is `bert`: compared with it, this config also has `relative_attention_num_buckets` and lacks `position_embedding_type`"
+             `camembert`, `xlm-roberta-xl`, `electra`, `deberta-v2`, `modernbert`, `eurobert`, `nomic_bert`, `gte` and `albert`; the \
+             nearest is `bert`: compared with it, this config also has `relative_attention_num_buckets` and lacks `position_embedding_type`"
         );
-        assert!(unknown_type("t5", &json!({"d_model": 8})).ends_with("and `gte`"));
+        assert!(unknown_type("t5", &json!({"d_model": 8})).ends_with("and `albert`"));
     }
 }

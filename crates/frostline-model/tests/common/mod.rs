@@ -11,7 +11,7 @@ use safetensors::SafeTensors;
 use serde::Deserialize;
 
 /// The committed taggers.
-pub const MODELS: [&str; 15] = [
+pub const MODELS: [&str; 17] = [
     "distilbert",
     "bert",
     "roberta",
@@ -24,6 +24,8 @@ pub const MODELS: [&str; 15] = [
     "deberta-v2",
     "eurobert",
     "xlm-roberta-xl",
+    "albert",
+    "albert-groups",
     "distilbert-relu",
     "bert-gelu_new",
     "roberta-silu",
@@ -61,7 +63,7 @@ pub fn open(folder: &Path) -> (EncoderConfig, Checkpoint) {
     let config = EncoderConfig::parse(&text(&place), &place.display().to_string()).unwrap();
     let index = folder.join("model.safetensors.index.json");
     let weights = if index.exists() { index } else { folder.join("model.safetensors") };
-    let checkpoint = Checkpoint::open(&weights, config.family).unwrap();
+    let checkpoint = Checkpoint::open(&weights, &config).unwrap();
     checkpoint.check(&config).unwrap();
     (config, checkpoint)
 }

@@ -10,7 +10,7 @@ are computed in double precision from the f32 weights, over padded batches with 
 `transformers` does it; they are exact values, so that the tests' tolerances are all ours.
 
     distilbert/, bert/, roberta/, xlm-roberta/, camembert/, electra/, modernbert/, nomic_bert/, gte/,
-    deberta-v2/, eurobert/, xlm-roberta-xl/, bert-gelu_new/, distilbert-relu/, roberta-silu/
+    deberta-v2/, eurobert/, xlm-roberta-xl/, bert-gelu_new/, distilbert-relu/, roberta-silu/, albert/, albert-groups/
                             token classifiers with tokenizer, as `save_pretrained` leaves them
     sentences.json          the sentences: words, subword ids, speaking positions, labels
     sentences-NAME.json     the same words in the subwords of models with another tokenizer; modernbert and deberta-v2
@@ -37,12 +37,12 @@ TAGS = ["ADJ", "ADV", "DET", "NOUN", "VERB"]
 STEPS, PEAK, CHUNK = 50, 5e-3, 5
 DEPTH = 6
 SEEDS = {"distilbert": 10, "bert": 11, "roberta": 19, "xlm-roberta": 13, "camembert": 14, "electra": 15, "modernbert": 16}
-# Steps at the usual rate amplify rounding in an encoder without norms after its residuals.
-PEAKS = {"modernbert": 1e-3, "nomic_bert": 1e-3, "gte": 1e-3, "deberta-v2": 1e-3, "eurobert": 1e-3, "xlm-roberta-xl": 1e-3}
+# Steps at the usual rate amplify rounding in an encoder without norms after its residuals, and where the slope of ReLU jumps.
+PEAKS = {"albert-groups": 1e-3, "distilbert-relu": 1e-3, "modernbert": 1e-3, "nomic_bert": 1e-3, "gte": 1e-3, "deberta-v2": 1e-3, "eurobert": 1e-3, "xlm-roberta-xl": 1e-3}
 # The norm after the last block, which freezes with it.
 FINAL_NORMS = {"modernbert": "final_norm", "eurobert": "model.norm.", "xlm-roberta-xl": "encoder.LayerNorm."}
 SEEDS |= {"nomic_bert": 30, "gte": 27, "deberta-v2": 32, "eurobert": 33, "xlm-roberta-xl": 34}
-SEEDS |= {"distilbert-relu": 17, "bert-gelu_new": 21, "roberta-silu": 20}
+SEEDS |= {"distilbert-relu": 17, "bert-gelu_new": 21, "roberta-silu": 20, "albert": 40, "albert-groups": 55}
 POLICIES = {
     "none": ((), False),
     "all": (range(DEPTH), False),
@@ -50,6 +50,15 @@ POLICIES = {
     "alternating": (range(0, DEPTH, 2), False),
     "first-4+embeddings": (range(4), True),
 }
+# Blocks with the same weights freeze together: six are one set, or each four of eight are two layers that alternate.
+SHARED = {
+    "albert": {"none": ((), False), "all": (range(6), False), "none+embeddings": ((), True), "head-only": (range(6), True)},
+    "albert-groups": {
+        "none": ((), False), "all": (range(8), False), "first-4": (range(4), False), "last-4": (range(4, 8), False),
+        "first-4+embeddings": (range(4), True),
+    },
+}
+BLOCKS_OF_GROUP = {"albert": 6, "albert-groups": 4}
 
 
 def vocabulary():
@@ -117,6 +126,26 @@ def save_xlm_roberta(folder, words, kind="XLMRobertaTokenizer"):
     return save_files(folder, tokenizer, kind)
 
 
+def save_albert(folder, words):
+    """A Unigram of the same pieces with [CLS] and [SEP] over text without accents and capitals, as ALBERT has it."""
+    save_xlm_roberta(folder, words)
+    file = json.loads((folder / "tokenizer.json").read_text())
+    names = {"<s>": "[CLS]", "</s>": "[SEP]", "<mask>": "[MASK]"}
+    for number, (piece, score) in enumerate(file["model"]["vocab"]):
+        file["model"]["vocab"][number] = [names.get(piece, piece), score]
+    for added in file["added_tokens"]:
+        added["content"] = names.get(added["content"], added["content"])
+    tokenizer = Tokenizer.from_str(json.dumps(file | {"post_processor": None}))
+    tokenizer.normalizer = normalizers.Sequence([
+        normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents(),
+        normalizers.Lowercase(),
+    ])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 0), ("[SEP]", 2)]
+    )
+    return save_files(folder, tokenizer, "PreTrainedTokenizerFast")
+
+
 def save_files(folder, tokenizer, kind):
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": kind}) + "\n")
@@ -181,7 +210,12 @@ def configs(words, depth):
     euro = modern | {"num_key_value_heads": 1, "rope_parameters": {"rope_type": "default", "rope_theta": 250_000.0}}
     for key in ("local_attention", "cls_token_id", "sep_token_id"):
         euro.pop(key)
+    albert = shared | bert | {"embedding_size": 10, "layer_norm_eps": 1e-5, "max_position_embeddings": 66}
+    albert |= {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+    groups = albert | {"num_hidden_layers": 4, "num_hidden_groups": 2, "inner_group_num": 2}
     return {
+        "albert": transformers.AlbertConfig(**albert),
+        "albert-groups": transformers.AlbertConfig(**groups),
         "distilbert": transformers.DistilBertConfig(**shared, **distil),
         "distilbert-relu": transformers.DistilBertConfig(**shared, **distil, activation="relu"),
         "bert": transformers.BertConfig(**shared, **bert, layer_norm_eps=1e-5),
@@ -248,7 +282,8 @@ def rounding(exact, rounded):
 
 def train(folder, batches, policy, peak, dtype=torch.float64):
     """The study's protocol with dropout 0: AdamW, linear decay, clipping at 1."""
-    blocks, embeddings = POLICIES[policy]
+    blocks, embeddings = SHARED.get(folder.name, POLICIES)[policy]
+    groups = {block // BLOCKS_OF_GROUP[folder.name] for block in blocks} if folder.name in SHARED else ()
     model = load(folder, dtype)
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
@@ -256,9 +291,11 @@ def train(folder, batches, policy, peak, dtype=torch.float64):
     model.eval()  # attention reads its dropout rate from `training`
     for name, parameter in model.named_parameters():
         frozen = any(f".layer.{block}." in name or f".layers.{block}." in name for block in blocks)
+        frozen |= any(f".albert_layer_groups.{group}." in name for group in groups)
         final = FINAL_NORMS.get(folder.name)
         frozen |= bool(final) and final in name and DEPTH - 1 in blocks
         shared = folder.name == "deberta-v2" and ("rel_embeddings" in name or ".encoder.LayerNorm" in name)
+        shared |= ".embedding_hidden_mapping_in" in name
         of_embeddings = ".embeddings" in name or ".embed_tokens" in name or shared
         parameter.requires_grad_(not (frozen or (embeddings and of_embeddings)))
     plain = lambda name: name.endswith("bias") or is_norm(name)
@@ -309,6 +346,7 @@ def tagger(name, seed, words):
     folder.mkdir()
     saves = {"roberta": save_roberta, "roberta-silu": save_roberta, "modernbert": save_modernbert, "eurobert": save_modernbert}
     saves |= dict.fromkeys(("xlm-roberta", "xlm-roberta-xl", "camembert", "gte"), save_xlm_roberta)
+    saves |= dict.fromkeys(("albert", "albert-groups"), save_albert)
     saves["deberta-v2"] = lambda *given: save_xlm_roberta(*given, "PreTrainedTokenizerFast")
     tokenizer = saves.get(name, save_tokenizer)(folder, words)
     config = configs(tokenizer.get_vocab(), DEPTH)[name]
@@ -326,7 +364,7 @@ def tagger(name, seed, words):
         "batches": train(folder, batches, policy, peak, dtype),
         "whole": train(folder, [data], policy, peak, dtype),
     }
-    training = {policy: run(policy, torch.float64) for policy in POLICIES}
+    training = {policy: run(policy, torch.float64) for policy in SHARED.get(name, POLICIES)}
     for policy, runs in training.items():
         again = run(policy, torch.float32)
         apart = max(abs(a - b) for kind in runs for a, b in zip(again[kind], runs[kind]))
