@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod busy;
 pub mod claim;
 mod error;
 mod fault;

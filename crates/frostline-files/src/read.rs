@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use crate::FileError;
+use crate::busy::retry_while_busy;
 
 /// Beginning of the file that Git LFS leaves in place of a file that was not downloaded.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
@@ -53,7 +54,7 @@ pub(crate) fn open_now(path: &Path, options: &mut OpenOptions) -> io::Result<Fil
         use std::os::unix::fs::OpenOptionsExt as _;
         options.custom_flags((rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits() as i32);
     }
-    let file = options.open(path)?;
+    let file = retry_while_busy(|| options.open(path))?;
     check_regular(&file.metadata()?)?;
     Ok(file)
 }

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use sha2::{Digest as _, Sha256};
 
 use crate::FileError;
+use crate::busy::retry_while_busy;
 use crate::claim::{Commit, Disk, WorkClaim, commit, new_token};
 use crate::fault::{Extent, Operation, run_operation};
 use crate::read::{check_regular, open_now};
@@ -214,7 +215,7 @@ fn symbolic_link(_target: &Path, _path: &Path) -> io::Result<()> {
 }
 
 fn rename_file(from: &Path, to: &Path) -> io::Result<()> {
-    run_operation(Operation::Rename, to, |_| fs::rename(from, to))?;
+    run_operation(Operation::Rename, to, |_| retry_while_busy(|| fs::rename(from, to)))?;
     sync_folder(to);
     Ok(())
 }
@@ -370,7 +371,8 @@ pub fn remove(path: &Path) -> Result<(), FileError> {
     if fs::symlink_metadata(path).is_err() {
         return Ok(());
     }
-    run_operation(Operation::Remove, path, |_| fs::remove_file(path)).map_err(FileError::of(path))
+    let remove = |_| retry_while_busy(|| fs::remove_file(path));
+    run_operation(Operation::Remove, path, remove).map_err(FileError::of(path))
 }
 
 /// Copies a regular file with its permissions, so that a program stays one; the copy is whole or absent.
@@ -399,7 +401,8 @@ pub fn create_new_folder(path: &Path) -> Result<(), FileError> {
 /// # Errors
 /// If something in it cannot be removed.
 pub fn remove_own_folder(path: &Path) -> Result<(), FileError> {
-    run_operation(Operation::Remove, path, |_| fs::remove_dir_all(path)).map_err(FileError::of(path))
+    let remove = |_| retry_while_busy(|| fs::remove_dir_all(path));
+    run_operation(Operation::Remove, path, remove).map_err(FileError::of(path))
 }
 
 /// Removes a folder if it is empty. Returns whether it is gone.

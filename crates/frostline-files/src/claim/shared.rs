@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::busy::retry_while_busy;
 use crate::fault::{Extent, Operation, run_operation};
 use crate::read::open_now;
 
@@ -89,7 +90,7 @@ impl SharedFiles for Disk {
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<bool> {
-        match run_operation(Operation::Link, to, |_| fs::hard_link(from, to)) {
+        match run_operation(Operation::Link, to, |_| retry_while_busy(|| fs::hard_link(from, to))) {
             Ok(()) => Ok(true),
             // The answer to a request that was sent twice: the first one did it.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(is_same_file(from, to)),
@@ -98,11 +99,13 @@ impl SharedFiles for Disk {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<bool> {
-        missing_is(false, run_operation(Operation::Rename, to, |_| fs::rename(from, to)).map(|()| true))
+        let rename = |_| retry_while_busy(|| fs::rename(from, to));
+        missing_is(false, run_operation(Operation::Rename, to, rename).map(|()| true))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        missing_is((), run_operation(Operation::Remove, path, |_| fs::remove_file(path)))
+        let remove = |_| retry_while_busy(|| fs::remove_file(path));
+        missing_is((), run_operation(Operation::Remove, path, remove))
     }
 
     fn touch(&self, path: &Path) -> io::Result<()> {
@@ -158,7 +161,14 @@ fn touch(path: &Path) -> io::Result<()> {
     Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
+/// Writes the first byte again: the time of a write is the server's, and a time that is set would be this machine's.
 #[cfg(not(unix))]
 fn touch(path: &Path) -> io::Result<()> {
-    OpenOptions::new().write(true).open(path)?.set_modified(SystemTime::now())
+    use std::io::Seek as _;
+    let mut file = retry_while_busy(|| OpenOptions::new().read(true).write(true).open(path))?;
+    let mut first = [0];
+    file.read_exact(&mut first)?;
+    file.rewind()?;
+    file.write_all(&first)?;
+    file.sync_all()
 }
