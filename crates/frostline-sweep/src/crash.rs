@@ -56,9 +56,24 @@ pub(crate) fn exit_text(status: Option<ExitStatus>) -> String {
         return format!("signal {signal}{name}");
     }
     match status.and_then(|status| status.code()) {
+        Some(code) if cfg!(windows) && code < 0 => windows_exit_text(code),
         Some(code) => format!("exit code {code}"),
         None => "no exit status".into(),
     }
+}
+
+/// Describes the exit code of a process that Windows ended, which is a number of its list of faults.
+fn windows_exit_text(code: i32) -> String {
+    let name = match code as u32 {
+        0xC000_0005 => " (access violation)",
+        0xC000_0017 => " (no memory; raise `train.accumulate`, or lower `eval.batch_tokens` or --jobs)",
+        0xC000_001D => " (illegal instruction)",
+        0xC000_00FD => " (stack overflow)",
+        0xC000_013A => " (Ctrl-C)",
+        0xC000_0409 => " (abort)",
+        _ => "",
+    };
+    format!("exit code 0x{code:08X}{name}")
 }
 
 #[cfg(test)]
@@ -80,6 +95,13 @@ mod tests {
         );
         let other = Crash { text: "the worker crashed: no exit status".into(), lacks_memory: false };
         assert_eq!(Crash::from_exit(None, "something else"), other);
+    }
+
+    #[test]
+    fn a_fault_on_windows_has_its_number_and_its_name() {
+        assert_eq!(windows_exit_text(-1073741819), "exit code 0xC0000005 (access violation)");
+        assert_eq!(windows_exit_text(-1073741571), "exit code 0xC00000FD (stack overflow)");
+        assert_eq!(windows_exit_text(-1), "exit code 0xFFFFFFFF");
     }
 
     #[cfg(unix)]

@@ -182,15 +182,19 @@ mod system {
 
     use super::{StopRequest, receive_request};
 
+    /// The exit code of a process that Windows ended because of Ctrl-C or the end of a session.
+    const CONTROL_C_EXIT: i32 = 0xC000_013A_u32 as i32;
+
     pub(super) fn install_handlers() -> Result<()> {
         ctrlc::set_handler(|| receive_request(StopRequest::CtrlC)).map_err(Error::other)
     }
 
+    /// Ctrl-C and Ctrl-Break reach every process of a console.
     pub(super) fn ignore_interrupts() -> Result<()> {
-        Ok(())
+        ctrlc::set_handler(|| {}).map_err(Error::other)
     }
 
-    pub(super) fn was_ended_from_outside(_: Option<ExitStatus>) -> bool {
-        false
+    pub(super) fn was_ended_from_outside(status: Option<ExitStatus>) -> bool {
+        status.and_then(|status| status.code()) == Some(CONTROL_C_EXIT)
     }
 }

@@ -67,6 +67,11 @@ impl WorkerProcess {
         command.envs(gpu::device_variable(program.backend, program.about.gpus, number));
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        #[cfg(windows)]
+        {
+            const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
+            std::os::windows::process::CommandExt::creation_flags(&mut command, CREATE_NEW_PROCESS_GROUP);
+        }
         let mut child = command
             .spawn()
             .with_context(|| format!("the worker {} cannot be started", program.path.display()))?;
