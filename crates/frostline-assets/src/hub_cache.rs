@@ -26,6 +26,9 @@ pub(crate) const MAIN: &str = "main";
 /// Bytes.
 const MOST_REF: u64 = 4096;
 
+/// The variable with the user's home folder, as Python's `expanduser` reads it.
+pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+
 /// A folder in the layout of `huggingface_hub`.
 ///
 /// # Examples
@@ -117,7 +120,7 @@ pub(crate) fn folder_name(id: &str) -> String {
 }
 
 /// Returns the folder that `huggingface_hub` uses: `$HF_HUB_CACHE`, otherwise `hub` in `$HF_HOME`. If neither is set:
-/// `hub` in `$FROSTLINE_CACHE`, otherwise `huggingface/hub` under `$XDG_CACHE_HOME` or `$HOME/.cache`.
+/// `hub` in `$FROSTLINE_CACHE`, otherwise `huggingface/hub` under `$XDG_CACHE_HOME` or `$HOME/.cache` (`%USERPROFILE%` on Windows).
 #[must_use]
 pub fn default_hub_cache() -> Option<PathBuf> {
     hub_cache_from(&|name| std::env::var_os(name))
@@ -139,7 +142,7 @@ fn set_path(var: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBu
 /// Returns the path in a variable with the home folder in place of `~`.
 fn expanded_path(var: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
     let path = set_path(var, name)?;
-    Some(match (path.strip_prefix("~"), set_path(var, "HOME")) {
+    Some(match (path.strip_prefix("~"), set_path(var, HOME)) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => path,
     })
@@ -147,7 +150,7 @@ fn expanded_path(var: &dyn Fn(&str) -> Option<OsString>, name: &str) -> Option<P
 
 /// Returns the folder of `huggingface_hub` if no variable names it.
 fn default_hub_home(var: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let home = || set_path(var, "HOME").map(|home| home.join(".cache"));
+    let home = || set_path(var, HOME).map(|home| home.join(".cache"));
     let base = set_path(var, "XDG_CACHE_HOME").or_else(home);
     base.map(|base| base.join("huggingface"))
 }
@@ -175,7 +178,7 @@ mod tests {
                 hub_cache_from(&|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).into()))?;
             Some(found.to_str()?.to_string())
         };
-        let home = ("HOME", "/h");
+        let home = (HOME, "/h");
         assert_eq!(cache(&[]), None);
         assert_eq!(cache(&[home]).as_deref(), Some("/h/.cache/huggingface/hub"));
         assert_eq!(cache(&[home, ("XDG_CACHE_HOME", "/x")]).as_deref(), Some("/x/huggingface/hub"));

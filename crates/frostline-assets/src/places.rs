@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::SearchedPlaces;
 use crate::format::Format;
+use crate::hub_cache::HOME;
 use crate::{AssetError, HubCache, Origin, default_hub_cache, embedded, hub};
 
 /// The places in which datasets and encoders are searched, in this order: the user's folders, the cache of
@@ -290,7 +291,7 @@ impl AssetKind {
 }
 
 /// Returns the default cache: `$FROSTLINE_CACHE`, otherwise `frostline` under `$XDG_CACHE_HOME` or
-/// `$HOME/.cache`; `None` if none of these is set.
+/// `.cache` in the home folder, which is `$HOME`, or `%USERPROFILE%` on Windows; `None` if none of these is set.
 #[must_use]
 pub fn default_cache() -> Option<PathBuf> {
     cache_from(|name| std::env::var_os(name))
@@ -303,7 +304,7 @@ fn cache_from(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     set("FROSTLINE_CACHE").or_else(|| {
         set("XDG_CACHE_HOME")
             .filter(|path| path.is_absolute())
-            .or_else(|| set("HOME").map(|home| home.join(".cache")))
+            .or_else(|| set(HOME).map(|home| home.join(".cache")))
             .map(|base| base.join("frostline"))
     })
 }
@@ -358,7 +359,7 @@ mod tests {
             cache_from(|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
         };
         assert_eq!(cache(&[]), None);
-        let home = ("HOME", "/h");
+        let home = (HOME, "/h");
         assert_eq!(cache(&[home]), Some("/h/.cache/frostline".into()));
         let xdg = ("XDG_CACHE_HOME", "/x");
         assert_eq!(cache(&[home, xdg]), Some("/x/frostline".into()));
