@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand};
 use frostline_args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
 use frostline_bench::{BenchArgs, DeviceArgs};
 
+use crate::dist::Part;
+
 /// Frostline's commands.
 #[derive(Debug, Parser)]
 #[command(
@@ -42,6 +44,8 @@ pub(crate) enum XtaskCommand {
     Tidy,
     /// Write the bill of materials of a build of frostline, as CycloneDX
     Sbom(SbomArgs),
+    /// Make a release: archives and wheels for systems without Rust, with checksums and bills of materials
+    Dist(DistArgs),
     /// Compare the results of two sweeps bit by bit: whether a change of the code changed any
     Same(SameArgs),
     /// Compute the pages of docs/study again from the records that lie there
@@ -118,6 +122,20 @@ pub(crate) struct SbomArgs {
     /// The platform of the build, as in `x86_64-unknown-linux-gnu` [default: this one]
     #[arg(long, value_name = "TARGET")]
     pub target: Option<String>,
+}
+
+/// `dist`.
+#[derive(Debug, Args)]
+pub(crate) struct DistArgs {
+    /// The folder to write
+    #[arg(long, value_name = "DIR", default_value = "dist")]
+    pub out: PathBuf,
+    /// Only these parts [default: all that can be built here]
+    #[arg(long, value_name = "PARTS", value_delimiter = ',', value_enum)]
+    pub only: Vec<Part>,
+    /// Optimise only the arithmetic: programs that are soon built, to be tested and not released
+    #[arg(long)]
+    pub quick: bool,
 }
 
 /// `same`.

@@ -10,6 +10,7 @@ mod args;
 mod book;
 mod build;
 mod ci;
+mod dist;
 mod fetch;
 mod fuzz;
 mod markdown;
@@ -64,6 +65,7 @@ fn dispatch_command(command: XtaskCommand) -> CommandResult<Ending> {
             frostline_bench::device(&args, &workspace::workspace_root(), build)
         }
         XtaskCommand::Same(args) => same::compare_results(&args.before, &args.after),
+        XtaskCommand::Dist(args) => dist::make_release(&args),
         XtaskCommand::Sbom(args) => sbom::write_sbom(&args),
         XtaskCommand::Fuzz(args) => fuzz::run_fuzz(&args),
         XtaskCommand::Study(args) => study::write_study_pages(args.check),

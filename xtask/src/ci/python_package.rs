@@ -35,10 +35,11 @@ const TAG: &str = "manylinux_2_17_x86_64";
 const WHEELS: &str = "FROSTLINE_WHEELS";
 
 /// A crate that becomes a package.
-struct Package {
-    crate_folder: &'static str,
+pub(crate) struct Package {
+    /// Its folder, from the workspace's root.
+    pub crate_folder: &'static str,
     /// Whether it is built for every Linux with [`TAG`], and not for this machine with the builds of other steps.
-    released: bool,
+    pub released: bool,
 }
 
 /// The library and the program.
@@ -95,7 +96,7 @@ fn requirements_list(name: &str) -> PathBuf {
 }
 
 /// The wheel of a crate, made by maturin; nothing if the build fails.
-fn build_wheel(package: &Package, place: &Path, tools: &Path) -> anyhow::Result<Option<PathBuf>> {
+pub(crate) fn build_wheel(package: &Package, place: &Path, tools: &Path) -> anyhow::Result<Option<PathBuf>> {
     let folder = place.join("dist").join(package.crate_folder);
     let _ = fs::remove_dir_all(&folder);
     let mut maturin = Command::new(tools.with_file_name("maturin"));
@@ -107,7 +108,7 @@ fn build_wheel(package: &Package, place: &Path, tools: &Path) -> anyhow::Result<
         // By way of the source distribution, which has to build from the crates that are here.
         maturin.args(["--sdist", "--release", "--zig", "--compatibility", "manylinux2014"]);
         maturin.env("CARGO_NET_OFFLINE", "true");
-        maturin.env("CARGO_TARGET_DIR", place.join("build")).env("PATH", path_with(tools)?);
+        maturin.env("CARGO_TARGET_DIR", place.join("build")).env("PATH", venv::path_with(tools)?);
     } else {
         maturin.args(["--locked", "--profile", "runner", "--compatibility", "linux"]);
     }
@@ -121,17 +122,11 @@ fn build_wheel(package: &Package, place: &Path, tools: &Path) -> anyhow::Result<
     Ok(Some(wheel))
 }
 
-/// The search path with the folder of an environment's programs in front.
-fn path_with(python: &Path) -> anyhow::Result<std::ffi::OsString> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let own = python.parent().map(PathBuf::from);
-    Ok(std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path)))?)
-}
-
 /// Whether what the wheel needs fits its tag; auditwheel reads it from the symbols of the extension or the program.
 fn has_tag(tools: &Path, wheel: &Path) -> anyhow::Result<bool> {
     let mut show = Command::new(tools.with_file_name("auditwheel"));
-    let shown = show.arg("show").arg(wheel).env("PATH", path_with(tools)?).output().context("auditwheel")?;
+    let shown =
+        show.arg("show").arg(wheel).env("PATH", venv::path_with(tools)?).output().context("auditwheel")?;
     let text = String::from_utf8_lossy(&shown.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     let fits = shown.status.success()
         && text.contains(&format!("is consistent with the following platform tag: \"{TAG}\""));

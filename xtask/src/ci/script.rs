@@ -21,7 +21,7 @@ pub(super) struct Script {
     /// Whether it imports the packages of `requirements.txt` in its folder.
     pub packages: bool,
     pub program: String,
-    pub arguments: &'static str,
+    pub arguments: Vec<String>,
     /// Programs of the system without which a part is left out.
     pub tools: &'static [Tool],
 }
@@ -40,7 +40,7 @@ pub(super) struct Tool {
 impl Script {
     /// A script of the standard library alone.
     pub fn new(file: &'static str, about: &'static str, program: String) -> Self {
-        Self { file, about, packages: false, program, arguments: "", tools: &[] }
+        Self { file, about, packages: false, program, arguments: Vec::new(), tools: &[] }
     }
 
     /// Runs it, and counts what it leaves out.
@@ -57,7 +57,7 @@ impl Script {
             Err(reason) => return Ok(StepOutcome::skip_here(reason)),
         };
         let mut script = Command::new(python);
-        script.arg(self.file).arg("--program").arg(&self.program).args(self.arguments.split_whitespace());
+        script.arg(self.file).arg("--program").arg(&self.program).args(&self.arguments);
         for tool in self.tools {
             let mut call = tool.call.split(' ');
             if !run_quietly(call.next().unwrap_or_default(), call, &workspace::workspace_root()) {

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::call::{CargoCall, cargo_call};
 use super::outcome::StepOutcome;
 use super::script::{Script, Tool};
-use super::{CiSession, aarch64, browser, deny, docs, nvrtc, package, python_package};
+use super::{CiSession, aarch64, browser, deny, dist, docs, nvrtc, package, python_package};
 use crate::workspace::built_file;
 
 /// One step of a run.
@@ -101,6 +101,7 @@ pub(super) fn all_steps(scratch: &Path) -> Vec<CiStep> {
         }),
         cluster_step(),
         check_step("python-package", python_package::build_and_test_wheels),
+        check_step("dist", |session, step| dist::build_and_use(session, step, &tested_runner())),
         gpu_step(),
         CiStep { name: "nvrtc", work: StepWork::Prepared(Box::new(|_| nvrtc::prepare_call(nvrtc_call()))) },
         CiStep { name: "aarch64", work: StepWork::Prepared(Box::new(aarch64::all_calls)) },
@@ -119,7 +120,7 @@ impl CiStep {
             "paper" | "nvrtc" => 2,
             "docs" | "cluster" | "gpu" => 8,
             "python-package" => 14,
-            "aarch64" | "asan" => 6,
+            "aarch64" | "asan" | "dist" => 6,
             _ => return None,
         })
     }
@@ -129,6 +130,7 @@ impl CiStep {
     pub(super) fn separate_calls(&self) -> Option<Vec<CargoCall>> {
         match &self.work {
             StepWork::Cargo(calls) if ["gpu", "asan"].contains(&self.name) => Some(calls.clone()),
+            _ if self.name == "dist" => dist::missing_tool().is_none().then(dist::build_calls),
             _ if self.name == "aarch64" => aarch64::missing_tool().is_none().then(aarch64::build_calls),
             _ => None,
         }
@@ -156,7 +158,7 @@ fn onnx_step() -> CiStep {
 /// Attacks on the live page's server, whose memory is read as Linux reports it.
 fn serve_step() -> CiStep {
     let script = Script::new("tests/serve/attack.py", "attacks on the live page's server", tested_runner());
-    let script = Script { arguments: "--rush-s 5", ..script };
+    let script = Script { arguments: ["--rush-s", "5"].map(String::from).into(), ..script };
     if cfg!(target_os = "linux") {
         self::script_step("serve", script)
     } else {
@@ -188,7 +190,7 @@ fn paper_step() -> CiStep {
 /// take a quarter of an hour.
 fn cluster_step() -> CiStep {
     let script = Script::new("tests/cluster/check.py", "a study on four nodes of SLURM", tested_runner());
-    let arguments = "--only plain,stays,too-many,cancelled,two-sweeps";
+    let arguments = ["--only", "plain,stays,too-many,cancelled,two-sweeps"].map(String::from).into();
     self::script_step("cluster", Script { arguments, ..script })
 }
 

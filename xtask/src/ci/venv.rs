@@ -3,7 +3,7 @@
 //! The name of an environment derives from its list and Python's version, so that a changed list makes a new one, and a new
 //! checkout uses those that are there.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,7 +26,7 @@ static MAKING: Mutex<()> = Mutex::new(());
 ///
 /// # Errors
 /// If the packages cannot be installed although the index can be reached.
-pub(super) fn prepare_environment(list: &str) -> anyhow::Result<Result<PathBuf, String>> {
+pub(crate) fn prepare_environment(list: &str) -> anyhow::Result<Result<PathBuf, String>> {
     let Some(version) = python_version() else { return Ok(Err("python3 cannot be started".into())) };
     if !new_enough(&version) {
         let (major, minor) = OLDEST;
@@ -122,8 +122,15 @@ pub(super) fn exit_code_in_root(command: &mut Command) -> anyhow::Result<Option<
     Ok(status.with_context(|| format!("{} cannot be started", name.display()))?.code())
 }
 
+/// The search path with the folder of an environment's programs in front.
+pub(crate) fn path_with(python: &Path) -> anyhow::Result<OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let own = python.parent().map(PathBuf::from);
+    Ok(std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path)))?)
+}
+
 /// Whether a program of this name is in a folder of the search path.
-pub(super) fn on_path(program: &str) -> bool {
+pub(crate) fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
