@@ -23,7 +23,8 @@ import wine
 SKIPPED = 77
 # A folder with a space and with a letter outside of ASCII, as a user's name may have.
 STUDIES = "Studies of Zoë"
-SWEEP = ["sweep", "--lang", "en", "--policies", "first-2", "--seeds", "42", "--set", "train.epochs=1"]
+SWEEP = ["sweep", "--lang", "en", "--seeds", "42", "--no-timing"]
+SHORT = [*SWEEP, "--policies", "first-2", "--set", "train.epochs=1", "--set", "save.model=true"]
 WORDS = "1\tThe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tna\u00efve\t_\t_\t_\t_\t_\t_\t_\t_\n3\tsleeps\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
 LIMIT_S = 300
 
@@ -76,7 +77,7 @@ def the_model(folder):
 def study(desk, other):
     """One cell from plan to report, with the results of another platform."""
     out = Path(STUDIES) / "small"
-    desk.run(*SWEEP, "--out", str(out), "--set", "save.model=true")
+    desk.run(*SHORT, "--out", str(out))
     folder = desk.folder / out
     (record,) = records(folder)
     check(record["result"] is not None, "the cell has a result")
@@ -87,7 +88,7 @@ def study(desk, other):
     check((folder / "report" / "index.html").read_bytes() == page, "`report` writes the same page again")
     desk.run("audit", str(out))
     if other is not None:
-        other.run(*SWEEP, "--out", "other", "--set", "save.model=true")
+        other.run(*SHORT, "--out", "other")
         check(results(other.folder / "other") == results(folder), "the results have the same bits as on the other platform")
     return folder
 
@@ -107,8 +108,8 @@ def tag(desk, other, folder):
 
 def two_at_once(desk):
     """Two processes share the cells of a folder: each is run once, and both end well."""
-    more = ["--policies", "first-2,head-only,none", "--out", "shared", "--no-timing"]
-    processes = [desk.start(*SWEEP, *more) for _ in range(2)]
+    command = [*SWEEP, "--policies", "first-2,head-only,none", "--set", "train.epochs=1", "--out", "shared"]
+    processes = [desk.start(*command) for _ in range(2)]
     ends = [process.communicate(timeout=LIMIT_S) for process in processes]
     text = b"\n".join(part for end in ends for part in end).decode("utf-8", "replace")
     check([process.returncode for process in processes] == [0, 0], "two sweeps into one folder end well", text)
@@ -124,8 +125,8 @@ def started_cells(folder):
 
 def stop_and_resume(desk, on_windows):
     """Ctrl-C keeps what was done, and the same command goes on from there with the same result."""
-    long = ["--set", "train.epochs=40", "--no-timing", "--out"]
-    process, press = start_in_terminal(desk, [*SWEEP, *long, "stopped"], on_windows)
+    long = [*SWEEP, "--policies", "none", "--set", "train.epochs=30", "--out"]
+    process, press = start_in_terminal(desk, [*long, "stopped"], on_windows)
     deadline = time.monotonic() + LIMIT_S
     while not any(file.stat().st_size for file in started_cells(desk.folder / "stopped")):
         check(process.poll() is None and time.monotonic() < deadline, "the sweep runs until Ctrl-C")
@@ -135,8 +136,8 @@ def stop_and_resume(desk, on_windows):
     check(code == 130, "Ctrl-C ends a sweep with code 130", code)
     check(not records(desk.folder / "stopped"), "the cell is not recorded yet")
     check(any((desk.folder / "stopped").rglob("checkpoint.safetensors")), "it has a checkpoint")
-    desk.run(*SWEEP, *long, "stopped")
-    desk.run(*SWEEP, *long, "whole")
+    desk.run(*long, "stopped")
+    desk.run(*long, "whole")
     check(results(desk.folder / "stopped") == results(desk.folder / "whole"), "a resumed cell has the same bits as one in a go")
 
 
@@ -169,7 +170,7 @@ def run_all(given, folder):
     (folder / "desk" / STUDIES).mkdir(parents=True)
     (folder / "other").mkdir()
     program, runner, environment = given.program, [], dict(os.environ)
-    if not on_windows:
+    if not on_windows and program.suffix == ".exe":
         runner, environment = ["wine"], wine.environment(folder / "wine")
         wine.prepare(environment)
     desk = Desk(program, runner, folder / "desk", environment)

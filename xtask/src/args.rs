@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use frostline_args::{FetchArgs, PublishArgs, ReportArgs, SweepArgs, WorkArgs};
 use frostline_bench::{BenchArgs, DeviceArgs};
 
-use crate::dist::Part;
+use crate::dist::part::Part;
 
 /// Frostline's commands.
 #[derive(Debug, Parser)]

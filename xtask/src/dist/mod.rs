@@ -8,6 +8,7 @@ mod inspect;
 #[cfg(all(test, unix))]
 mod install;
 mod licences;
+pub(crate) mod part;
 mod platform;
 
 use std::fs;
@@ -24,6 +25,7 @@ use crate::ci::python_package::{Package, build_wheel};
 use crate::ci::venv::prepare_environment;
 use crate::{sbom, workspace};
 use archive::ArchiveFile;
+use part::Part;
 use platform::Optimisation;
 pub(crate) use platform::{Platform, WINE_SCRIPT};
 
@@ -46,22 +48,6 @@ const SHELLS: [(&str, &str); 4] = [
     ("fish", "completions/frostline.fish"),
     ("powershell", "completions/_frostline.ps1"),
 ];
-
-/// A part of a release, as `--only` names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Part {
-    /// An archive for Linux on x86-64
-    #[value(name = "linux-x86-64")]
-    LinuxX86,
-    /// An archive for Linux on 64-bit Arm
-    #[value(name = "linux-aarch64")]
-    LinuxArm,
-    /// An archive for Windows on x86-64
-    #[value(name = "windows-x86-64")]
-    Windows,
-    /// The Python package, and the program as wheels
-    Wheels,
-}
 
 /// One line of the closing table.
 struct MadeFile {
