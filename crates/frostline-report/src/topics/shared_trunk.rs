@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use frostline_record::{AccountRow, Cell};
 use serde::Serialize;
 
-use crate::fields::Fields;
+use crate::fields::JsonFields;
 use crate::keys;
 use crate::page::Page;
 use crate::study::{CellView, Done, Study};
@@ -39,9 +39,9 @@ struct TrunkParameters {
 }
 
 impl Topic for SharedTrunksTopic {
-    fn prose(&self, study: &Study, place: Place<'_>, page: &mut Page) {
+    fn prose(&self, study: &Study, place: ReportPlace<'_>, page: &mut Page) {
         let trunks = find_trunks(study);
-        if place != Place::Appendix || trunks.is_empty() {
+        if place != ReportPlace::Appendix || trunks.is_empty() {
             return;
         }
         page.section(2, "Taggers that can share blocks");
@@ -52,7 +52,7 @@ impl Topic for SharedTrunksTopic {
              `save.model = true`.",
         );
         let million = |parameters: u64| parameters as f64 * 1e-6;
-        let columns = keys::frozen(study, |row: &SharedTrunk| row.policy.clone(), |row| &row.extras)
+        let columns = keys::policy_columns(study, |row: &SharedTrunk| row.policy.clone(), |row| &row.extras)
             .column("Models", Quantity::Count, |row| row.languages.len() as u64)
             .column("Shared", Quantity::Text, |row| name_groups(&row.groups))
             .column("Million parameters apart", Quantity::Number(1, ""), move |row| {
@@ -65,8 +65,8 @@ impl Topic for SharedTrunksTopic {
         page.table(columns.table(trunks));
     }
 
-    fn facts(&self, study: &Study) -> Fields {
-        Fields::default().with_some("shared_trunks", &find_trunks(study))
+    fn facts(&self, study: &Study) -> JsonFields {
+        JsonFields::default().with_some("shared_trunks", &find_trunks(study))
     }
 }
 
