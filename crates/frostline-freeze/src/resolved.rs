@@ -374,7 +374,8 @@ mod tests {
             let frozen = (0..6).filter(|&block| policy.freezes_group(Group::Block(block)));
             Ok::<_, PolicyError>(frozen.collect::<Vec<_>>())
         };
-        let (one, two): (fn(usize) -> usize, fn(usize) -> usize) = (|_| 0, |block| block / 3 * 3);
+        let one: fn(usize) -> usize = |_| 0;
+        let two: fn(usize) -> usize = |block| block / 3 * 3;
         for name in ["none", "none+embeddings", "none+lora", "none+bitfit", "none+norms", "lp-ft"] {
             assert_eq!(resolve(name, one).unwrap(), [0; 0], "{name}");
         }

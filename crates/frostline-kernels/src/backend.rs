@@ -5,7 +5,7 @@
 //! `ndarray.rs` is the example; another runtime of CubeCL needs no kernels, only a list of its devices in
 //! `gpu/devices.rs`. In `crates/frostline-kernels`: a feature; a file with two empty `impl Kernels` (the backend
 //! and its `Autodiff`: stock operations throughout), declared in `lib.rs`; in `src/backend.rs` its name in `names`,
-//! an arm of the `match` in `on`, a check that its device is there (as `opened`), the text of the errors, and the
+//! an arm of the `match` in `on`, a check that its device is there (as `open_device`), the text of the errors, and the
 //! feature in the `cfg_attr` of what is unused without any backend. The feature is passed on in the `Cargo.toml` of
 //! `frostline-tagger`, `frostline-cell` and `frostline`; its name is a `Backend` (with `Display`) in
 //! `crates/frostline-sweep/src/args.rs`, from which `xtask/src/build.rs` takes the feature. Then the tables of

@@ -188,7 +188,7 @@ impl fmt::Debug for Values {
 }
 
 #[cfg(feature = "gpu")]
-pub(crate) use device::{Layout, Listed};
+pub(crate) use device::{DeviceList, TransferLayout};
 
 /// How a device sees the numbers.
 #[cfg(feature = "gpu")]

@@ -12,6 +12,10 @@ use safetensors::{Dtype, SafeTensors};
 mod common;
 use common::{MODELS, open, references};
 
+/// The two bytes of a value, and the value that they stand for.
+type Halve = fn(f32) -> [u8; 2];
+type Round = fn(f32) -> f32;
+
 /// Returns every parameter of a model with its values.
 fn values_of(config: &EncoderConfig, weights: &Checkpoint) -> Vec<(String, Vec<f32>)> {
     let parameters = config.parameters(&[HeadShape::linear(5)]).into_iter();
@@ -50,7 +54,7 @@ fn write_halves(path: &Path, name: &str, dtype: Dtype, halve: impl Fn(f32) -> [u
 fn half_precision_of_each_family_is_read_exactly() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
-    let kinds: [(Dtype, fn(f32) -> [u8; 2], fn(f32) -> f32); 2] = [
+    let kinds: [(Dtype, Halve, Round); 2] = [
         (Dtype::F16, |value| f16::from_f32(value).to_le_bytes(), |value| f16::from_f32(value).to_f32()),
         (Dtype::BF16, |value| bf16::from_f32(value).to_le_bytes(), |value| bf16::from_f32(value).to_f32()),
     ];

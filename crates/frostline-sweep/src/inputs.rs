@@ -402,6 +402,20 @@ fn inputs_of(sources: frostline_assets::Sources) -> Inputs {
 mod tests {
     use super::*;
 
+    /// The same blocks as `frostline-model` reads from such configs.
+    #[test]
+    fn blocks_of_albert_share_weights() {
+        let owners = |text: &str| {
+            let config = serde_json::from_str(text).expect("JSON");
+            let depth = count_blocks("config.json", &config).expect("a number");
+            (0..depth).map(|block| block_owner(&config, depth, block)).collect::<Vec<_>>()
+        };
+        assert_eq!(owners(r#"{"model_type": "bert", "num_hidden_layers": 3}"#), [0, 1, 2]);
+        assert_eq!(owners(r#"{"model_type": "albert", "num_hidden_layers": 3}"#), [0, 0, 0]);
+        let groups = r#"{"model_type": "albert", "num_hidden_layers": 4, "num_hidden_groups": 2, "inner_group_num": 2}"#;
+        assert_eq!(owners(groups), [0, 1, 0, 1, 4, 5, 4, 5]);
+    }
+
     /// Data that are not text in UTF-8 are refused with the cause, in every format, before a cell starts.
     #[test]
     fn data_that_are_no_text_name_the_cause() {
