@@ -21,9 +21,10 @@ from pathlib import Path
 import wine
 
 SKIPPED = 77
+HERE = Path(__file__).resolve().parent
 # A folder with a space and with a letter outside of ASCII, as a user's name may have.
 STUDIES = "Studies of Zoë"
-SWEEP = ["sweep", "--lang", "en", "--seeds", "42", "--no-timing"]
+SWEEP = ["sweep", "--lang", "en", "--seeds", "42", "--no-timing", "--set", "data.first=40"]
 SHORT = [*SWEEP, "--policies", "first-2", "--set", "train.epochs=1", "--set", "save.model=true"]
 WORDS = "1\tThe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tna\u00efve\t_\t_\t_\t_\t_\t_\t_\t_\n3\tsleeps\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
 LIMIT_S = 300
@@ -86,7 +87,7 @@ def study(desk, other):
     (folder / "report" / "index.html").unlink()
     desk.run("report", str(out))
     check((folder / "report" / "index.html").read_bytes() == page, "`report` writes the same page again")
-    desk.run("audit", str(out))
+    desk.run("audit", str(the_model(folder).relative_to(desk.folder)))
     if other is not None:
         other.run(*SHORT, "--out", "other")
         check(results(other.folder / "other") == results(folder), "the results have the same bits as on the other platform")
@@ -125,11 +126,12 @@ def started_cells(folder):
 
 def stop_and_resume(desk, on_windows):
     """Ctrl-C keeps what was done, and the same command goes on from there with the same result."""
-    long = [*SWEEP, "--policies", "none", "--set", "train.epochs=30", "--out"]
+    long = [*SWEEP, "--policies", "none", "--set", "train.epochs=8", "--out"]
     process, press = start_in_terminal(desk, [*long, "stopped"], on_windows)
     deadline = time.monotonic() + LIMIT_S
     while not any(file.stat().st_size for file in started_cells(desk.folder / "stopped")):
-        check(process.poll() is None and time.monotonic() < deadline, "the sweep runs until Ctrl-C")
+        if process.poll() is not None or time.monotonic() > deadline:
+            check(False, "the sweep runs until Ctrl-C", process.poll())
         time.sleep(0.1)
     press()
     code = process.wait(timeout=60)
@@ -150,11 +152,16 @@ def start_in_terminal(desk, arguments, on_windows):
         return process, lambda: process.send_signal(signal.CTRL_BREAK_EVENT)
     import pty
 
+    # Wine makes a console for a process in a terminal, but does not pass on its Ctrl-C.
+    helper, flag = desk.folder / "press_ctrl_c.exe", desk.folder / "press"
+    subprocess.run([wine.COMPILER, "-municode", "-O1", "-o", helper, HERE / "press_ctrl_c.c"], check=True)
+    console = Desk(helper, desk.command[:-1], desk.folder, desk.environment)
     ours, theirs = pty.openpty()
-    process = desk.start(*arguments, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    words = [str(flag), desk.command[-1], *arguments]
+    process = console.start(*words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
     threading.Thread(target=drain, args=[ours], daemon=True).start()
-    return process, lambda: os.write(ours, b"\x03")
+    return process, flag.touch
 
 
 def drain(terminal):

@@ -36,7 +36,10 @@ fn is_killed(status: Option<ExitStatus>) -> bool {
     #[cfg(unix)]
     return status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status)) == Some(9);
     #[cfg(not(unix))]
-    return false;
+    {
+        let _ = status;
+        false
+    }
 }
 
 /// Describes how a process ended.

@@ -31,7 +31,10 @@ pub(super) fn build_calls() -> Vec<CargoCall> {
     let wine = format!("python3 {}", workspace::workspace_root().join(WINE_SCRIPT).display());
     [
         format!("test -p frostline-files --lib {common} {place}"),
-        format!("build -p frostline --no-default-features --features flex {common} {place}"),
+        // Without names for a debugger, which would be half of a program that Wine reads whole at each start.
+        format!(
+            "rustc -p frostline --bin frostline --no-default-features --features flex {common} {place} -- -Clink-arg=-s"
+        ),
     ]
     .map(|words| {
         cargo_call(&words)

@@ -101,12 +101,12 @@ pub(super) fn all_steps(scratch: &Path) -> Vec<CiStep> {
         }),
         cluster_step(),
         check_step("python-package", python_package::build_and_test_wheels),
-        check_step("dist", |session, step| dist::build_and_use(session, step, &tested_runner())),
         gpu_step(),
         CiStep { name: "nvrtc", work: StepWork::Prepared(Box::new(|_| nvrtc::prepare_call(nvrtc_call()))) },
         CiStep { name: "aarch64", work: StepWork::Prepared(Box::new(aarch64::all_calls)) },
         asan_step(),
         fuzz_step(),
+        check_step("dist", |session, step| dist::build_and_use(session, step, &tested_runner())),
     ]
 }
 
@@ -118,9 +118,9 @@ impl CiStep {
             "browser" | "fuzz" => 5,
             "track" | "onnx" | "serve" => 3,
             "paper" | "nvrtc" => 2,
-            "docs" | "cluster" | "gpu" => 8,
+            "docs" | "cluster" | "dist" | "gpu" => 8,
             "python-package" => 14,
-            "aarch64" | "asan" | "dist" => 6,
+            "aarch64" | "asan" => 6,
             _ => return None,
         })
     }

@@ -145,11 +145,20 @@ fn many_threads_at_once_make_one_claim() {
         } else {
             let _ = fs::remove_file(&file);
         }
-        let count = std::thread::scope(|scope| {
-            let all: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| !is_busy(&test_claimant("one"), &file))).collect();
-            all.into_iter().map(|one| usize::from(one.join().expect("no panic"))).sum::<usize>()
+        let attempt = || match test_claimant("one").attempt(&file).expect("attempted") {
+            Attempt::Claimed(claim, _) => Some(claim),
+            Attempt::Busy(_) => None,
+        };
+        let claims: Vec<WorkClaim> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(attempt)).collect();
+            all.into_iter().filter_map(|one| one.join().expect("no panic")).collect()
         });
+        // On Windows a slow thief takes the next one's claim away for a moment, in which a third can claim. The second finds out
+        // before it records anything.
+        if cfg!(unix) {
+            assert_eq!(claims.len(), 1, "in round {round}");
+        }
+        let count = claims.iter().filter(|claim| is_held(&Disk, claim).expect("read")).count();
         assert_eq!(count, 1, "in round {round}");
     }
     assert_eq!(other_files(&folder), [""; 0]);
