@@ -72,7 +72,7 @@ impl Topic for SharedTrunksTopic {
 
 /// Returns the trunks that models of at least two languages share, in the order of policies.
 fn find_trunks(study: &Study) -> Vec<SharedTrunk> {
-    let mut models: Vec<((&str, &[String]), BTreeMap<&str, ModelParts<'_>>)> = Vec::new();
+    let mut models: Vec<(PolicyKey<'_>, BTreeMap<&str, ModelParts<'_>>)> = Vec::new();
     for view in &study.cells {
         let Some(parts) = view.done().and_then(|done| ModelParts::of_cell(&view.cell, done)) else {
             continue;
@@ -87,6 +87,9 @@ fn find_trunks(study: &Study) -> Vec<SharedTrunk> {
     }
     models.into_iter().filter_map(|((policy, extras), models)| share_parts(policy, extras, &models)).collect()
 }
+
+/// A policy and the values of the further axes.
+type PolicyKey<'a> = (&'a str, &'a [String]);
 
 /// What is equal in all of these models.
 fn share_parts(
