@@ -98,7 +98,7 @@ def read_wrk(process):
     if process.returncode or "Non-2xx" in text or "Socket errors" in text:
         raise SystemExit(f"not every request was answered:\n{text}")
     rate = float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1])
-    return rate, *(milliseconds(re.search(rf"{share}%\s+(\S+)", text)[1]) for share in (50, 99))
+    return rate, *(milliseconds(re.search(rf"(?m)^\s+{share}%\s+(\S+)", text)[1]) for share in (50, 99))
 
 
 def measure_clients(program, models, counts, seconds, folder):
