@@ -185,10 +185,13 @@ def run_all(given, folder):
     begun = time.monotonic()
     print(desk.run("--version").strip(), f"({time.monotonic() - begun:.0f} s for the first start)")
     desk.run("doctor")
-    found = study(desk, other)
-    tag(desk, other, found)
-    two_at_once(desk)
-    stop_and_resume(desk, on_windows)
+    parts = given.only.split(",")
+    if "study" in parts:
+        tag(desk, other, study(desk, other))
+    if "two-sweeps" in parts:
+        two_at_once(desk)
+    if "ctrl-c" in parts:
+        stop_and_resume(desk, on_windows)
     print(f"{time.monotonic() - begun:.0f} s")
 
 
@@ -197,6 +200,7 @@ def main():
     parser.add_argument("--program", required=True, type=Path)
     parser.add_argument("--same-as", type=Path)
     parser.add_argument("--keep", type=Path, help="a new folder for everything, which is not removed")
+    parser.add_argument("--only", default="study,two-sweeps,ctrl-c", help="which parts")
     given = parser.parse_args()
     if sys.platform != "win32" and shutil.which("wine") is None:
         print("Wine is not installed; Debian's packages are `wine` and `wine64`")
