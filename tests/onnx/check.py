@@ -255,8 +255,10 @@ def check_layouts(program, cell, scratch):
     """The second layout has the same models in another place."""
     out = export(program, ["--run", cell], scratch / "web", "--quantize", "--layout", "transformers.js")
     found = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
-    wanted = ["config.json", "frostline.json", "onnx/model.onnx", "onnx/model_quantized.onnx"]
+    wanted = ["README.md", "config.json", "frostline.json", "onnx/model.onnx", "onnx/model_quantized.onnx"]
     check(found == [*wanted, "tokenizer.json", "tokenizer_config.json"], "transformers.js finds its files", str(found))
+    card = (out / "README.md").read_text("utf-8")
+    check("library_name: transformers.js" in card and "@huggingface/transformers" in card, "the model card is for transformers.js")
     same = all((out / f"onnx/{name}").read_bytes() == (scratch / f"tagger/{name}").read_bytes() for name in ("model.onnx", "model_quantized.onnx"))
     check(same, "both layouts have the same models, byte for byte")
 
