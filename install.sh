@@ -108,7 +108,7 @@ place "$unpacked/completions/frostline" "$prefix/share/bash-completion/completio
 place "$unpacked/completions/_frostline" "$prefix/share/zsh/site-functions"
 place "$unpacked/completions/frostline.fish" "$prefix/share/fish/vendor_completions.d"
 place "$unpacked/frostline" "$prefix/bin"
-echo "installed $(cat "$work/version") as $prefix/bin/frostline"
+echo "installed $(sed 1q "$work/version") as $prefix/bin/frostline"
 case :$PATH: in
   *":$prefix/bin:"*) ;;
   *) echo "$prefix/bin is not on the search path; add it: export PATH=\"$prefix/bin:\$PATH\"" ;;

@@ -30,7 +30,7 @@ impl Trial {
             fs::create_dir(trial.path(folder)).expect("a folder");
         }
         fs::copy(workspace_root().join(SCRIPT), trial.path("release").join(SCRIPT)).expect("the script");
-        trial.write_archive("echo frostline 9.9.9");
+        trial.write_archive("echo frostline 9.9.9; echo backends: none");
         trial.claim_machine("Linux", "x86_64", "echo glibc 2.36");
         trial
     }
@@ -109,7 +109,7 @@ fn a_release_is_installed_and_replaced() {
     );
     assert!(end.text.contains("is not on the search path"), "{}", end.text);
     let started = Command::new(&program).output().expect("it starts");
-    assert_eq!(started.stdout, b"frostline 9.9.9\n");
+    assert_eq!(started.stdout, b"frostline 9.9.9\nbackends: none\n");
     assert_eq!(text_of(&prefix.join("share/man/man1/frostline-tag.1")), "another");
     assert_eq!(text_of(&prefix.join("share/bash-completion/completions/frostline")), "frostline.bash");
     assert_eq!(text_of(&prefix.join("share/zsh/site-functions/_frostline")), "_frostline");
