@@ -8,7 +8,7 @@ use crate::{EncoderConfig, Family, Sharing};
 pub struct Naming {
     pub(crate) family: Family,
     sharing: Option<Sharing>,
-    /// Whether the names are those of a model in memory, which some families read from files under other names.
+    /// Whether layers get their names in memory, which differ from the names in files in some families.
     in_memory: bool,
 }
 
