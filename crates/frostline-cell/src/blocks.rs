@@ -9,7 +9,7 @@ use frostline_record::Cell;
 pub fn encoder_blocks(encoder: &EncoderConfig) -> Blocks {
     let is_local = |block: &usize| encoder.architecture.layer(*block) == LayerKind::Local;
     let blocks = Blocks::new(encoder.depth, (0..encoder.depth).filter(is_local));
-    blocks.with_owners(|block| encoder.architecture.owner(block))
+    blocks.with_sharing(encoder.architecture.spans())
 }
 
 /// Returns the same with the order of blocks by the scores that a cell's policies use.

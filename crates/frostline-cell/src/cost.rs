@@ -30,7 +30,7 @@ pub fn shape(encoder: &EncoderConfig, tags: usize, word_rows: usize) -> Shape {
         biases: !architecture.has_no_bias(),
         window: if has_local { 2 * architecture.window + 1 } else { 0 },
         global_every: encoder.depth.div_ceil(global.max(1)).max(1),
-        sharing: architecture.sharing.map_or([1, 1], |sharing| [sharing.span, sharing.cycle]),
+        sharing: architecture.spans(),
         relative_rows,
         tags,
         word_rows: word_rows.min(encoder.vocabulary),

@@ -8,6 +8,12 @@ use crate::BlockScore;
 /// The blocks of an encoder from the highest score to the lowest, by score.
 pub type BlockOrders = BTreeMap<BlockScore, Vec<usize>>;
 
+/// Returns the first block with the weights of a block, if `span` blocks use the weights of `cycle` blocks.
+pub(crate) fn owner([span, cycle]: [usize; 2], block: usize) -> usize {
+    let (span, cycle) = (span.max(1), cycle.max(1));
+    block / span * span + block % span % cycle
+}
+
 /// The blocks of an encoder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
@@ -30,10 +36,11 @@ impl Blocks {
         Self { depth, local, owners: Vec::new(), orders: BTreeMap::new() }
     }
 
-    /// Returns these blocks, of which some have the weights of earlier ones: `owner` returns the first block with a block's weights.
+    /// Returns these blocks with shared weights: each `span` blocks one after the other use a group of weights, which has the weights
+    /// of `cycle` blocks. With 1 and 1, each block has weights of its own.
     #[must_use]
-    pub fn with_owners(self, owner: impl Fn(usize) -> usize) -> Self {
-        let owners: Vec<usize> = (0..self.depth).map(owner).collect();
+    pub fn with_sharing(self, [span, cycle]: [usize; 2]) -> Self {
+        let owners: Vec<usize> = (0..self.depth).map(|block| owner([span, cycle], block)).collect();
         let is_shared = owners.iter().enumerate().any(|(block, owner)| block != *owner);
         Self { owners: if is_shared { owners } else { Vec::new() }, ..self }
     }

@@ -368,14 +368,13 @@ mod tests {
 
     #[test]
     fn blocks_with_the_same_weights_freeze_together() {
-        let resolve = |name: &str, owner: fn(usize) -> usize| {
-            let blocks = Blocks::from(6).with_owners(owner);
+        let resolve = |name: &str, span: usize| {
+            let blocks = Blocks::from(6).with_sharing([span, 1]);
             let policy = Policy::parse(name).unwrap().resolve(blocks.in_any_order(), &["head"])?;
             let frozen = (0..6).filter(|&block| policy.freezes_group(Group::Block(block)));
             Ok::<_, PolicyError>(frozen.collect::<Vec<_>>())
         };
-        let one: fn(usize) -> usize = |_| 0;
-        let two: fn(usize) -> usize = |block| block / 3 * 3;
+        let [one, two] = [6, 3];
         for name in ["none", "none+embeddings", "none+lora", "none+bitfit", "none+norms", "lp-ft"] {
             assert_eq!(resolve(name, one).unwrap(), [0; 0], "{name}");
         }
@@ -385,7 +384,7 @@ mod tests {
         }
         assert_eq!(resolve("first-3", two).unwrap(), [0, 1, 2]);
         assert_eq!(resolve("top-50%", two).unwrap(), [0, 1, 2]);
-        let error = |name, owner| resolve(name, owner).unwrap_err().to_string();
+        let error = |name, span| resolve(name, span).unwrap_err().to_string();
         for name in [
             "first-4",
             "last-1",

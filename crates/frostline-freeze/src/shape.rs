@@ -1,5 +1,7 @@
 //! The parts of a tagger's shape that determine the cost of a step.
 
+use crate::blocks::owner;
+
 /// The parts of a tagger's shape that determine its cost: depth and width, then other sizes that differ from
 /// the defaults.
 ///
@@ -123,8 +125,7 @@ impl Shape {
 
     /// Returns whether a block is the first that has its weights.
     pub(crate) fn owns_weights(&self, block: usize) -> bool {
-        let [span, cycle] = self.sharing;
-        block % span.max(1) < cycle
+        owner(self.sharing, block) == block
     }
 
     /// Adds a table of this many relative positions, with which scores of attention are computed, too.

@@ -174,6 +174,12 @@ impl Architecture {
         }
     }
 
+    /// Returns how many blocks use a group of weights, and of how many blocks it has the weights; 1 and 1 if none are shared.
+    #[must_use]
+    pub fn spans(&self) -> [usize; 2] {
+        self.sharing.map_or([1, 1], |Sharing { span, cycle }| [span, cycle])
+    }
+
     /// Returns whether a block's parameters are its own, and no earlier block's.
     #[must_use]
     pub const fn owns_weights(&self, block: usize) -> bool {

@@ -312,8 +312,7 @@ fn find_encoder(places: &Places, name: &str, weights: bool) -> anyhow::Result<En
     let path = &found.sources["config"].path;
     let config = serde_json::from_slice(&read(path)?).with_context(|| format!("{path}: not JSON"))?;
     let depth = count_blocks(path, &config)?;
-    let blocks = Blocks::new(depth, local_blocks(&config, depth))
-        .with_owners(|block| block_owner(&config, depth, block));
+    let blocks = Blocks::new(depth, local_blocks(&config, depth)).with_sharing(shared_spans(&config, depth));
     let config = hash_config(config);
     Ok(EncoderInput { origin: found.origin, files: inputs_of(found.sources), blocks, config })
 }
@@ -377,16 +376,13 @@ fn blocks_in_layer(config: &serde_json::Value) -> u64 {
     config.get("inner_group_num").and_then(serde_json::Value::as_u64).unwrap_or(1).max(1)
 }
 
-/// Returns the first block with the weights of a block: blocks of a config that counts groups of them share weights.
-fn block_owner(config: &serde_json::Value, depth: usize, block: usize) -> usize {
-    let is_shared = config.get("model_type").is_some_and(|found| *found == "albert");
-    if !is_shared {
-        return block;
+/// Returns how many blocks use a group of weights, and of how many blocks it has the weights; 1 and 1 if a config shares none.
+fn shared_spans(config: &serde_json::Value, depth: usize) -> [usize; 2] {
+    if config.get("model_type").is_none_or(|found| *found != "albert") {
+        return [1, 1];
     }
-    let groups =
-        config.get("num_hidden_groups").and_then(serde_json::Value::as_u64).unwrap_or(1).max(1) as usize;
-    let (span, cycle) = ((depth / groups).max(1), blocks_in_layer(config) as usize);
-    block / span * span + block % span % cycle
+    let groups = config.get("num_hidden_groups").and_then(serde_json::Value::as_u64).unwrap_or(1);
+    [(depth / groups.max(1) as usize).max(1), blocks_in_layer(config) as usize]
 }
 
 fn inputs_of(sources: frostline_assets::Sources) -> Inputs {
@@ -402,18 +398,17 @@ fn inputs_of(sources: frostline_assets::Sources) -> Inputs {
 mod tests {
     use super::*;
 
-    /// The same blocks as `frostline-model` reads from such configs.
+    /// The same groups as `frostline-model` reads from such configs.
     #[test]
     fn blocks_of_albert_share_weights() {
-        let owners = |text: &str| {
+        let spans = |text: &str| {
             let config = serde_json::from_str(text).expect("JSON");
-            let depth = count_blocks("config.json", &config).expect("a number");
-            (0..depth).map(|block| block_owner(&config, depth, block)).collect::<Vec<_>>()
+            shared_spans(&config, count_blocks("config.json", &config).expect("a number"))
         };
-        assert_eq!(owners(r#"{"model_type": "bert", "num_hidden_layers": 3}"#), [0, 1, 2]);
-        assert_eq!(owners(r#"{"model_type": "albert", "num_hidden_layers": 3}"#), [0, 0, 0]);
+        assert_eq!(spans(r#"{"model_type": "bert", "num_hidden_layers": 3}"#), [1, 1]);
+        assert_eq!(spans(r#"{"model_type": "albert", "num_hidden_layers": 3}"#), [3, 1]);
         let groups = r#"{"model_type": "albert", "num_hidden_layers": 4, "num_hidden_groups": 2, "inner_group_num": 2}"#;
-        assert_eq!(owners(groups), [0, 1, 0, 1, 4, 5, 4, 5]);
+        assert_eq!(spans(groups), [4, 2]);
     }
 
     /// Data that are not text in UTF-8 are refused with the cause, in every format, before a cell starts.
