@@ -87,10 +87,15 @@ def aligned(sentences, tokenizer, number_of):
 
 
 def freeze(model, policy):
-    """Takes the gradient from what the policy names: its blocks, and the embeddings where it says so."""
+    """Freezes what the policy names: its blocks, and with `+embeddings` all below them."""
+    import torch
+
     encoder = getattr(model, model.base_model_prefix)
-    stack = getattr(encoder, "transformer", None) or encoder.encoder
-    blocks = list(stack.layer)
+    depth = encoder.config.num_hidden_layers
+    stacks = [module for module in encoder.modules() if isinstance(module, torch.nn.ModuleList) and len(module) == depth]
+    if not stacks:
+        sys.exit(f"this peer finds no list of {depth} blocks in {type(encoder).__name__}")
+    blocks = list(stacks[0])
     named, plus, rest = policy.partition("+")
     embeddings = named == "head-only" or rest == "embeddings"
     if plus and rest != "embeddings":
@@ -106,9 +111,14 @@ def freeze(model, policy):
         chosen = blocks[: int(count)] if kind == "first" else blocks[-int(count) :]
     else:
         sys.exit(f"`{policy}` is no policy of this peer for {len(blocks)} blocks; see --help")
-    for module in [*chosen, *([encoder.embeddings] if embeddings else [])]:
-        for parameter in module.parameters():
-            parameter.requires_grad = False
+    frozen = [parameter for block in chosen for parameter in block.parameters()]
+    if embeddings:
+        # All that is no block, as a table of relative positions, but a norm after the last block.
+        in_blocks = {parameter for block in blocks for parameter in block.parameters()}
+        others = [(name, parameter) for name, parameter in encoder.named_parameters() if parameter not in in_blocks]
+        frozen += [parameter for name, parameter in others if name.split(".")[0] not in ("final_norm", "norm", "pooler")]
+    for parameter in frozen:
+        parameter.requires_grad = False
 
 
 def quiet_start(given):
