@@ -1,5 +1,6 @@
 //! Packed batches: sentences concatenated in one matrix, without padding.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use frostline_random::mix64;
@@ -80,6 +81,11 @@ impl Pack {
     /// The length of each sentence.
     pub fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
         self.offsets.windows(2).map(|pair| pair[1] - pair[0])
+    }
+
+    /// The rows of each sentence.
+    pub fn sentence_rows(&self) -> impl Iterator<Item = Range<usize>> + Clone + '_ {
+        self.offsets.windows(2).map(|pair| pair[0]..pair[1])
     }
 
     /// The length of the longest sentence, L.

@@ -1,6 +1,4 @@
-//! Attention within each sentence of a pack: no padding, no `[B, heads, L, L]` copies.
-//!
-//! One task is one sentence; it loops over the heads with scratch buffers that stay in cache.
+//! Attention within one sentence: a loop over heads with scratch buffers that stay in cache.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -8,14 +6,13 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
-use super::fresh::{Fresh, as_room};
+use super::fresh::as_room;
 use super::prefetch::{LINE, prefetch};
 use super::square::{SIDE, turn};
 use super::tile::{LeftRows, product};
 use super::vector::{LANES, Lanes, Simd, exp};
+use crate::Dropout;
 use crate::dispatch::dispatched;
-use crate::profile::{Operation, timed};
-use crate::{Dropout, Pack};
 
 /// What the backward pass needs from the forward pass: the softmax of every sentence and head,
 /// before dropout. Rows are padded to [`padded`] columns.
@@ -29,34 +26,18 @@ pub const fn padded(length: usize) -> usize {
     length.next_multiple_of(LANES)
 }
 
-/// The number of probabilities of each sentence, over all heads.
-fn sizes(pack: &Pack, heads: usize) -> Vec<usize> {
-    pack.offsets().windows(2).map(|pair| (pair[1] - pair[0]) * padded(pair[1] - pair[0]) * heads).collect()
-}
-
 /// Makes sure that the heads share all channels, since each writes only its own.
 pub fn check_heads(h: usize, heads: usize) {
     assert_eq!(h % heads, 0, "{h} channels for {heads} heads");
 }
 
-/// Operations of one product of every sentence and head: L rows of L positions, over H / heads channels.
-fn product_flop(pack: &Pack, h: usize) -> usize {
-    pack.offsets().windows(2).map(|pair| 2 * (pair[1] - pair[0]).pow(2) * h).sum()
-}
-
-fn lengths(pack: &Pack, h: usize) -> impl Iterator<Item = usize> + '_ {
-    pack.offsets().windows(2).map(move |pair| (pair[1] - pair[0]) * h)
-}
-
-/// Works on the rows of every sentence with its part, on the longest sentences first: a long one that begins when all others are
-/// done would keep all threads but one waiting.
+/// Works on rows with the part that belongs to them, on the longest first: a long task that begins when all others are done would keep
+/// all threads but one waiting.
 pub fn longest_first<T: Send>(
-    pack: &Pack,
-    parts: impl Iterator<Item = T>,
+    parts: impl Iterator<Item = (Range<usize>, T)>,
     work: impl Fn(Range<usize>, T) + Sync,
 ) {
-    let rows = pack.offsets().windows(2).map(|pair| pair[0]..pair[1]);
-    let mut left: Vec<(Range<usize>, T)> = rows.zip(parts).collect();
+    let mut left: Vec<(Range<usize>, T)> = parts.collect();
     left.sort_by_key(|(rows, _)| rows.len());
     let threads = rayon::current_num_threads().min(left.len());
     let left = Mutex::new(left);
@@ -68,51 +49,24 @@ pub fn longest_first<T: Send>(
     });
 }
 
-/// The context \[N, H\], and what the backward pass needs.
-pub fn forward(
-    q: &[f32],
-    k: &[f32],
-    v: &[f32],
-    h: usize,
-    heads: usize,
-    pack: &Pack,
-    dropout: Dropout,
-) -> (Vec<f32>, SavedAttention) {
-    check_heads(h, heads);
-    let sizes = sizes(pack, heads);
-    let floats = 4 * q.len() + sizes.iter().sum::<usize>();
-    let _timed = timed(Operation::Attention, 2 * product_flop(pack, h), floats);
-    let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
-    let parts = context.cut(lengths(pack, h)).into_iter().zip(probabilities.cut(sizes));
-    longest_first(pack, parts, |rows, (context, probabilities)| {
-        let at = rows.start * h..rows.end * h;
-        let identities = &pack.rows().identities()[rows];
-        let (q, k, v) = (&q[at.clone()], &k[at.clone()], &v[at]);
-        // SAFETY: they have the sizes of a sentence, and all of it is written.
-        let (context, probabilities) = unsafe { (context.room(), probabilities.room()) };
-        forward_sentence(q, k, v, h, heads, identities, dropout, context, probabilities);
-    });
-    (context.finish(), SavedAttention { probabilities: probabilities.finish() })
-}
-
 dispatched! {
-    /// Forward over one sentence; all of `context` and `probabilities` is written.
+    /// Forward over some heads of one sentence, which have `h` channels in all; all of `context` and `probabilities` is written.
     pub fn forward_sentence(
-        simd, q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize, identities: &[u64], dropout: Dropout,
+        simd, q: &[f32], k: &[f32], v: &[f32], h: usize, heads: Range<usize>, identities: &[u64], dropout: Dropout,
         context: &mut [MaybeUninit<f32>], probabilities: &mut [MaybeUninit<f32>],
     ) {
-        let (l, d) = (identities.len(), h / heads);
+        let (l, d) = (identities.len(), h / heads.len());
         let wide = padded(l);
         let scale = 1.0 / (d as f32).sqrt();
         let mut keys = vec![0f32; d * wide];
         let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { l * wide }];
-        for head in 0..heads {
-            let at = head * d;
-            if head + 1 < heads {
+        for (number, head) in heads.enumerate() {
+            let at = number * d;
+            if at + d < h {
                 [q, k, v].iter().for_each(|data| prefetch_head(&data[at + d..], h, d));
             }
             transpose_head::<S>(&k[at..], h, l, d, wide, &mut keys);
-            let probabilities = &mut probabilities[head * l * wide..(head + 1) * l * wide];
+            let probabilities = &mut probabilities[number * l * wide..(number + 1) * l * wide];
             product(simd, [l, wide, d], LeftRows::Rows(&q[at..], h), (&keys, wide), (&mut *probabilities, wide));
             // SAFETY: the product wrote all of it.
             let probabilities = unsafe { probabilities.assume_init_mut() };
@@ -131,60 +85,25 @@ dispatched! {
     }
 }
 
-/// The gradients of q, k and v, \[N, H\] each, from that of the context.
-#[allow(clippy::too_many_arguments)]
-pub fn backward(
-    gradient: &[f32],
-    q: &[f32],
-    k: &[f32],
-    v: &[f32],
-    h: usize,
-    heads: usize,
-    pack: &Pack,
-    dropout: Dropout,
-    saved: &SavedAttention,
-) -> [Vec<f32>; 3] {
-    check_heads(h, heads);
-    let floats = 7 * q.len() + saved.probabilities.len();
-    let _timed = timed(Operation::AttentionGradients, 4 * product_flop(pack, h), floats);
-    let mut out = [(); 3].map(|()| Fresh::new(q.len()));
-    let [dq, dk, dv] = &mut out;
-    let probabilities = sizes(pack, heads).into_iter().scan(&saved.probabilities[..], |left, size| {
-        let part;
-        (part, *left) = left.split_at(size);
-        Some(part)
-    });
-    let [dq, dk, dv] = [dq, dk, dv].map(|out| out.cut(lengths(pack, h)).into_iter());
-    longest_first(pack, dq.zip(dk).zip(dv).zip(probabilities), |rows, (((dq, dk), dv), probabilities)| {
-        let at = rows.start * h..rows.end * h;
-        let identities = &pack.rows().identities()[rows];
-        let (gradient, q, k, v) = (&gradient[at.clone()], &q[at.clone()], &k[at.clone()], &v[at]);
-        // SAFETY: as in the forward pass.
-        let [dq, dk, dv] = [dq, dk, dv].map(|part| unsafe { part.room() });
-        backward_sentence(gradient, q, k, v, h, heads, identities, dropout, probabilities, dq, dk, dv);
-    });
-    out.map(Fresh::finish)
-}
-
 dispatched! {
-    /// Backward over one sentence; all of `dq`, `dk` and `dv` is written.
+    /// Backward over some heads of one sentence; all of `dq`, `dk` and `dv` is written.
     pub fn backward_sentence(
-        simd, gradient: &[f32], q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize,
+        simd, gradient: &[f32], q: &[f32], k: &[f32], v: &[f32], h: usize, heads: Range<usize>,
         identities: &[u64], dropout: Dropout, probabilities: &[f32],
         dq: &mut [MaybeUninit<f32>], dk: &mut [MaybeUninit<f32>], dv: &mut [MaybeUninit<f32>],
     ) {
-        let (l, d) = (identities.len(), h / heads);
+        let (l, d) = (identities.len(), h / heads.len());
         let wide = padded(l);
         let scale = 1.0 / (d as f32).sqrt();
         let mut values = vec![0f32; d * wide];
         let mut scores = vec![0f32; l * wide];
         let [mut mask, mut dropped] = [(); 2].map(|()| vec![0f32; if dropout.is_off() { 0 } else { l * wide }]);
-        for head in 0..heads {
-            let at = head * d;
-            if head + 1 < heads {
+        for (number, head) in heads.enumerate() {
+            let at = number * d;
+            if at + d < h {
                 [gradient, q, k, v].iter().for_each(|data| prefetch_head(&data[at + d..], h, d));
             }
-            let probabilities = &probabilities[head * l * wide..(head + 1) * l * wide];
+            let probabilities = &probabilities[number * l * wide..(number + 1) * l * wide];
             let weights = if dropout.is_off() { probabilities } else {
                 fill_mask(simd, &mut mask, wide, head, identities, dropout);
                 for ((dropped, probability), factor) in dropped.iter_mut().zip(probabilities).zip(&mask) {

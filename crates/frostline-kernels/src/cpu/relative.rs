@@ -76,7 +76,7 @@ pub fn forward(
     let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
     let parts =
         context.cut(pack.lengths().map(|length| length * h)).into_iter().zip(probabilities.cut(sizes));
-    longest_first(pack, parts, |rows, (context, probabilities)| {
+    longest_first(pack.sentence_rows().zip(parts), |rows, (context, probabilities)| {
         let at = rows.start * h..rows.end * h;
         let identities = &pack.rows().identities()[rows];
         let [q, k, v] = [q, k, v].map(|all| &all[at.clone()]);
@@ -195,7 +195,8 @@ pub fn backward(
         Some(part)
     });
     let parts = dq.zip(dk).zip(dv).zip(to_keys).zip(to_queries).zip(probabilities);
-    longest_first(pack, parts, |rows, (((((dq, dk), dv), to_keys), to_queries), probabilities)| {
+    let tasks = pack.sentence_rows().zip(parts);
+    longest_first(tasks, |rows, (((((dq, dk), dv), to_keys), to_queries), probabilities)| {
         let at = rows.start * h..rows.end * h;
         let identities = &pack.rows().identities()[rows];
         let [gradient, q, k, v] = [gradient, q, k, v].map(|all| &all[at.clone()]);

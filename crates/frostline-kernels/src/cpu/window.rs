@@ -1,21 +1,17 @@
-//! Attention within a window around each position, so that the cost grows linearly with the length of a sentence.
+//! Attention within one sentence whose queries are taken in blocks: each position attends to a window around it, or to all others.
 //!
-//! The queries of a sentence are taken in blocks. A block needs only keys up to the window's distance from its rows, which are a
-//! small matrix of scores; scores outside the window are left out of the softmax. A sentence that no window cuts is computed as
-//! in `attention`.
+//! A block needs only keys up to the window's distance from its rows, so that the cost grows linearly with the length of the
+//! sentence. Scores outside the window are left out of the softmax. Without a window, blocks serve long sentences, of whose matrix
+//! of scores only some rows stay in cache.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::attention::{
-    SavedAttention, backward_sentence, check_heads, fill_mask_from, forward_sentence, longest_first, padded,
-    softmax, softmax_backward, transpose_head,
-};
-use super::fresh::{Fresh, as_room};
+use super::attention::{fill_mask_from, padded, softmax, softmax_backward, transpose_head};
+use super::fresh::as_room;
 use super::tile::{LeftRows, product};
+use crate::Dropout;
 use crate::dispatch::dispatched;
-use crate::profile::{Operation, timed};
-use crate::{Dropout, Pack};
 
 /// Queries of a block.
 const ROWS: usize = 64;
@@ -30,8 +26,8 @@ impl WindowBlock {
     /// Returns the columns of the keys that the query in this row sees.
     fn columns(&self, row: usize, window: usize) -> Range<usize> {
         let position = self.queries.start + row;
-        let from = position.saturating_sub(window).max(self.keys.start);
-        from - self.keys.start..(position + window + 1).min(self.keys.end) - self.keys.start
+        let [from, to] = [position.saturating_sub(window), position.saturating_add(window).saturating_add(1)];
+        from.max(self.keys.start) - self.keys.start..to.min(self.keys.end) - self.keys.start
     }
 
     /// Returns the number of columns, rounded up so that rows fill whole registers.
@@ -44,84 +40,52 @@ impl WindowBlock {
 fn blocks(length: usize, window: usize) -> impl Iterator<Item = WindowBlock> {
     (0..length).step_by(ROWS).map(move |from| {
         let to = (from + ROWS).min(length);
-        WindowBlock { queries: from..to, keys: from.saturating_sub(window)..(to + window).min(length) }
+        WindowBlock {
+            queries: from..to,
+            keys: from.saturating_sub(window)..to.saturating_add(window).min(length),
+        }
     })
 }
 
-/// Whether every position of a sentence sees all others.
-fn sees_all(length: usize, window: usize) -> bool {
-    length <= window + 1
+/// The most columns that a block of a sentence has.
+fn widest(length: usize, window: usize) -> usize {
+    padded(window.saturating_mul(2).saturating_add(ROWS).min(length))
 }
 
-/// The number of probabilities of a sentence, over all heads.
-fn size(length: usize, heads: usize, window: usize) -> usize {
-    let one: usize = match sees_all(length, window) {
-        true => length * padded(length),
-        false => blocks(length, window).map(|block| block.queries.len() * block.wide()).sum(),
-    };
-    one * heads
+/// Returns the number of probabilities of a head.
+pub fn size_in_blocks(length: usize, window: usize) -> usize {
+    blocks(length, window).map(|block| block.queries.len() * block.wide()).sum()
 }
 
-/// Operations of one product of every sentence and head.
-fn product_flop(pack: &Pack, h: usize, window: usize) -> usize {
-    let seen = |length| match sees_all(length, window) {
-        true => length * length,
-        false => blocks(length, window).map(|block| block.queries.len() * block.keys.len()).sum(),
-    };
-    pack.lengths().map(|length| 2 * seen(length) * h).sum()
-}
-
-/// The context \[N, H\], and what the backward pass needs.
-pub fn forward(
-    [q, k, v]: [&[f32]; 3],
-    h: usize,
-    heads: usize,
-    window: usize,
-    pack: &Pack,
-    dropout: Dropout,
-) -> (Vec<f32>, SavedAttention) {
-    check_heads(h, heads);
-    let sizes: Vec<usize> = pack.lengths().map(|length| size(length, heads, window)).collect();
-    let floats = 4 * q.len() + sizes.iter().sum::<usize>();
-    let _timed = timed(Operation::Attention, 2 * product_flop(pack, h, window), floats);
-    let [mut context, mut probabilities] = [q.len(), sizes.iter().sum()].map(Fresh::new);
-    let parts =
-        context.cut(pack.lengths().map(|length| length * h)).into_iter().zip(probabilities.cut(sizes));
-    longest_first(pack, parts, |rows, (context, probabilities)| {
-        let at = rows.start * h..rows.end * h;
-        let identities = &pack.rows().identities()[rows];
-        let [q, k, v] = [q, k, v].map(|all| &all[at.clone()]);
-        // SAFETY: they have the sizes of a sentence, and all of it is written.
-        let (context, probabilities) = unsafe { (context.room(), probabilities.room()) };
-        if sees_all(identities.len(), window) {
-            forward_sentence(q, k, v, h, heads, identities, dropout, context, probabilities);
-        } else {
-            forward_blocks(q, k, v, h, heads, window, identities, dropout, context, probabilities);
-        }
-    });
-    (context.finish(), SavedAttention { probabilities: probabilities.finish() })
+/// Returns the number of pairs of a query and a key in the same block.
+pub fn pairs_in_blocks(length: usize, window: usize) -> usize {
+    blocks(length, window).map(|block| block.queries.len() * block.keys.len()).sum()
 }
 
 dispatched! {
-    /// Forward over one sentence in blocks; all of `context` and `probabilities` is written.
+    /// Forward over some heads of one sentence in blocks; all of `context` and `probabilities` is written.
     pub fn forward_blocks(
-        simd, q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize, window: usize, identities: &[u64],
+        simd, q: &[f32], k: &[f32], v: &[f32], h: usize, heads: Range<usize>, window: usize, identities: &[u64],
         dropout: Dropout, context: &mut [MaybeUninit<f32>], probabilities: &mut [MaybeUninit<f32>],
     ) {
-        let (l, d) = (identities.len(), h / heads);
+        let (l, d) = (identities.len(), h / heads.len());
         let scale = 1.0 / (d as f32).sqrt();
-        let widest = padded(ROWS + 2 * window);
+        let widest = widest(l, window);
         let mut keys = vec![0f32; d * widest];
         let mut dropped = vec![0f32; if dropout.is_off() { 0 } else { ROWS * widest }];
         let mut left = probabilities;
-        for head in 0..heads {
+        for (number, head) in heads.enumerate() {
+            let mut turned = 0..0;
             for block in blocks(l, window) {
                 let (rows, wide, n) = (block.queries.len(), block.wide(), block.keys.len());
-                let [from, first] = [&block.queries, &block.keys].map(|range| range.start * h + head * d);
+                let [from, first] = [&block.queries, &block.keys].map(|range| range.start * h + number * d);
                 let (probabilities, rest) = left.split_at_mut(rows * wide);
                 left = rest;
                 let keys = &mut keys[..d * wide];
-                transpose_head::<S>(&k[first..], h, n, d, wide, keys);
+                if turned != block.keys {
+                    transpose_head::<S>(&k[first..], h, n, d, wide, keys);
+                    turned = block.keys.clone();
+                }
                 product(simd, [rows, wide, d], LeftRows::Rows(&q[from..], h), (&*keys, wide), (&mut *probabilities, wide));
                 // SAFETY: the product wrote all of it.
                 let probabilities = unsafe { probabilities.assume_init_mut() };
@@ -149,79 +113,29 @@ dispatched! {
     }
 }
 
-/// The gradients of q, k and v, \[N, H\] each, from the gradient of the context.
-#[allow(clippy::too_many_arguments)]
-pub fn backward(
-    gradient: &[f32],
-    [q, k, v]: [&[f32]; 3],
-    h: usize,
-    heads: usize,
-    window: usize,
-    pack: &Pack,
-    dropout: Dropout,
-    saved: &SavedAttention,
-) -> [Vec<f32>; 3] {
-    check_heads(h, heads);
-    let floats = 7 * q.len() + saved.probabilities.len();
-    let _timed = timed(Operation::AttentionGradients, 4 * product_flop(pack, h, window), floats);
-    let mut out = [(); 3].map(|()| Fresh::new(q.len()));
-    let [dq, dk, dv] = out.each_mut().map(|out| out.cut(pack.lengths().map(|length| length * h)).into_iter());
-    let probabilities = pack.lengths().scan(&saved.probabilities[..], |left, length| {
-        let part;
-        (part, *left) = left.split_at(size(length, heads, window));
-        Some(part)
-    });
-    longest_first(pack, dq.zip(dk).zip(dv).zip(probabilities), |rows, (((dq, dk), dv), probabilities)| {
-        let at = rows.start * h..rows.end * h;
-        let identities = &pack.rows().identities()[rows];
-        let [gradient, q, k, v] = [gradient, q, k, v].map(|all| &all[at.clone()]);
-        // SAFETY: as in the forward pass.
-        let [dq, dk, dv] = [dq, dk, dv].map(|part| unsafe { part.room() });
-        if sees_all(identities.len(), window) {
-            backward_sentence(gradient, q, k, v, h, heads, identities, dropout, probabilities, dq, dk, dv);
-        } else {
-            backward_blocks(
-                gradient,
-                q,
-                k,
-                v,
-                h,
-                heads,
-                window,
-                identities,
-                dropout,
-                probabilities,
-                dq,
-                dk,
-                dv,
-            );
-        }
-    });
-    out.map(Fresh::finish)
-}
-
 dispatched! {
-    /// Backward over one sentence in blocks; all of `dq`, `dk` and `dv` is written.
+    /// Backward over some heads of one sentence in blocks; all of `dq`, `dk` and `dv` is written.
     pub fn backward_blocks(
-        simd, gradient: &[f32], q: &[f32], k: &[f32], v: &[f32], h: usize, heads: usize, window: usize,
+        simd, gradient: &[f32], q: &[f32], k: &[f32], v: &[f32], h: usize, heads: Range<usize>, window: usize,
         identities: &[u64], dropout: Dropout, probabilities: &[f32],
         dq: &mut [MaybeUninit<f32>], dk: &mut [MaybeUninit<f32>], dv: &mut [MaybeUninit<f32>],
     ) {
-        let (l, d) = (identities.len(), h / heads);
+        let (l, d) = (identities.len(), h / heads.len());
         let scale = 1.0 / (d as f32).sqrt();
-        let widest = padded(ROWS + 2 * window);
+        let widest = widest(l, window);
         let [mut values, mut part] = [(); 2].map(|()| vec![0f32; d * widest]);
         let mut scores = vec![0f32; ROWS * widest];
         let [mut mask, mut dropped] = [(); 2].map(|()| vec![0f32; if dropout.is_off() { 0 } else { ROWS * widest }]);
         // Sums over the blocks of a head, [L, D].
         let [mut of_keys, mut of_values] = [(); 2].map(|()| vec![0f32; l * d]);
         let mut left = probabilities;
-        for head in 0..heads {
+        for (number, head) in heads.enumerate() {
+            let mut turned = 0..0;
             of_keys.fill(0.0);
             of_values.fill(0.0);
             for block in blocks(l, window) {
                 let (rows, wide, n) = (block.queries.len(), block.wide(), block.keys.len());
-                let [from, first] = [&block.queries, &block.keys].map(|range| range.start * h + head * d);
+                let [from, first] = [&block.queries, &block.keys].map(|range| range.start * h + number * d);
                 let sums = block.keys.start * d..block.keys.end * d;
                 let probabilities;
                 (probabilities, left) = left.split_at(rows * wide);
@@ -240,7 +154,10 @@ dispatched! {
                 product(simd, [n, d, rows], LeftRows::Columns(weights, wide), (&gradient[from..], h), (room, d));
                 of_values[sums.clone()].iter_mut().zip(&*part).for_each(|(sum, part)| *sum += part);
                 let values = &mut values[..d * wide];
-                transpose_head::<S>(&v[first..], h, n, d, wide, values);
+                if turned != block.keys {
+                    transpose_head::<S>(&v[first..], h, n, d, wide, values);
+                    turned = block.keys.clone();
+                }
                 let scores = &mut scores[..rows * wide];
                 // SAFETY: as above.
                 let room = unsafe { as_room(scores) };
@@ -257,8 +174,8 @@ dispatched! {
                 product(simd, [n, d, rows], LeftRows::Columns(scores, wide), (&q[from..], h), (room, d));
                 of_keys[sums].iter_mut().zip(&*part).for_each(|(sum, part)| *sum += part);
             }
-            write_head(&of_keys, d, &mut dk[head * d..], h);
-            write_head(&of_values, d, &mut dv[head * d..], h);
+            write_head(&of_keys, d, &mut dk[number * d..], h);
+            write_head(&of_values, d, &mut dv[number * d..], h);
         }
     }
 }
@@ -295,7 +212,7 @@ mod tests {
 
     #[test]
     fn work_grows_linearly_with_the_length() {
-        let flop = |length| product_flop(&Pack::new(&[length], &[0]), 64, 64) as f64;
+        let flop = |length| pairs_in_blocks(length, 64) as f64;
         assert!(flop(8192) < 2.05 * flop(4096) && flop(4096) > 1.9 * flop(2048));
     }
 }
