@@ -6,11 +6,14 @@ use frostline_record::Sample;
 /// The mark of a subword that carries no label.
 const NO_LABEL: &str = "·";
 
+/// Subwords of a sentence that are shown at most.
+const MOST_SUBWORDS: usize = 80;
+
 /// Renders a sample in lines of at most `width` columns.
 pub(crate) fn render_sample(sample: &Sample, width: usize) -> String {
     let words = words_over_subwords(sample);
     let rows = [("words", words), ("subwords", sample.subwords.clone()), ("labels", label_rows(sample))];
-    let count = sample.subwords.len();
+    let count = sample.subwords.len().min(MOST_SUBWORDS);
     let room = width.saturating_sub(10).max(20);
     let width_of = |column: usize| {
         let cell = |row: &(&str, Vec<String>)| row.1.get(column).map_or(0, |text| measure_text_width(text));
@@ -39,6 +42,10 @@ pub(crate) fn render_sample(sample: &Sample, width: usize) -> String {
             text.push('\n');
         }
     }
+    let left = sample.subwords.len() - count;
+    if left > 0 {
+        text.push_str(&format!("{:<10}and {left} more subwords\n", ""));
+    }
     text
 }
 
@@ -48,7 +55,12 @@ fn words_over_subwords(sample: &Sample) -> Vec<String> {
     let labelled = sample.labels.iter().filter(|label| !label.is_empty()).count();
     let mut words = sample.words.iter();
     if labelled != sample.words.len() {
-        return vec![sample.words.join(" ")];
+        let mut shown = sample.words.clone();
+        if shown.len() > MOST_SUBWORDS {
+            shown.truncate(MOST_SUBWORDS);
+            shown.push("…".into());
+        }
+        return vec![shown.join(" ")];
     }
     sample
         .labels
@@ -99,6 +111,17 @@ mod tests {
         subwords  ##ier  thaws  [SEP]
         labels    ·      VERB   ·
         ");
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_long_sentence_is_shown() {
+        let rows: Vec<(String, &str)> = (0..4000).map(|number| (number.to_string(), "NUM")).collect();
+        let rows: Vec<(&str, &str)> = rows.iter().map(|(word, label)| (word.as_str(), *label)).collect();
+        let words: Vec<&str> = rows.iter().map(|row| row.0).collect();
+        let shown = render_sample(&sample(&rows, &words), 80);
+        assert!(shown.lines().count() < 40 && shown.ends_with("and 3920 more subwords\n"), "{shown}");
+        let lost = render_sample(&sample(&rows[1..], &words), 80);
+        assert!(lost.len() < 2000 && lost.contains("78 79 …"), "{lost}");
     }
 
     #[test]
