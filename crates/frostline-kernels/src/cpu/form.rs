@@ -84,7 +84,7 @@ impl<'a> Shapes<'a> {
     }
 
     /// Returns \[N, H\] with the numbers of each task together: of a long sentence \[heads, L, D\].
-    fn split<'d>(self, data: &'d [f32]) -> Cow<'d, [f32]> {
+    fn split(self, data: &[f32]) -> Cow<'_, [f32]> {
         if self.pack.longest() < LONG {
             return Cow::Borrowed(data);
         }
@@ -126,7 +126,7 @@ impl<'a> Shapes<'a> {
     }
 
     /// Returns the parts of split numbers that each task has.
-    fn parts<'d>(self, data: &'d [f32]) -> impl Iterator<Item = &'d [f32]> {
+    fn parts(self, data: &[f32]) -> impl Iterator<Item = &[f32]> {
         let mut left = data;
         self.numbers().map(move |size| left.split_off(..size).expect("the tasks' numbers"))
     }
