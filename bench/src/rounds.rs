@@ -89,7 +89,7 @@ impl<'a> BenchRounds<'a> {
                 }
                 Err(ProcessRefusal::Unsupported(why) | ProcessRefusal::Failed(why)) => {
                     note!("round {number}/{of}  {name}  FAILED: {why}");
-                    self.states[at].note = Some("failed; the cause is above".into());
+                    self.states[at].note = Some("failed".into());
                     self.states[at].failed = true;
                 }
             }

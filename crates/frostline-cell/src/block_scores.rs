@@ -147,7 +147,7 @@ fn probe_layers<B: Kernels>(
     let encoder: &EncoderConfig = &data.encoder;
     let [rows, scored_rows] =
         [&fitted, &scored].map(|set| layer_features(model, encoder, set.into(), settings));
-    // With few words a looser fit still labels some words otherwise than the optimum does.
+    // The default tolerance leaves a fit on few words so far from the optimum that it labels some of them differently.
     let config = ProbeConfig { tolerance: 1e-6, ..ProbeConfig::default() };
     let accuracy = |(rows, scored_rows): (&Vec<f32>, &Vec<f32>)| {
         let probe = Probe::fit(rows, encoder.hidden, &labels, data.main().tags.len(), &config);

@@ -31,8 +31,8 @@ pub fn check_heads(h: usize, heads: usize) {
     assert_eq!(h % heads, 0, "{h} channels for {heads} heads");
 }
 
-/// Works on rows with the part that belongs to them, on the longest first: a long task that begins when all others are done would keep
-/// all threads but one waiting.
+/// Runs the tasks, each with its rows and its part of the data, in parallel and the longest first: a long task that begins when all
+/// others are done would keep all threads but one waiting.
 pub fn longest_first<T: Send>(
     parts: impl Iterator<Item = (Range<usize>, T)>,
     work: impl Fn(Range<usize>, T) + Sync,

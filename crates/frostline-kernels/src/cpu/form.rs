@@ -17,7 +17,8 @@ use super::window::{backward_blocks, forward_blocks, pairs_in_blocks, size_in_bl
 use crate::profile::{Operation, timed};
 use crate::{AttentionForm, Dropout, Pack};
 
-/// Subwords of a long sentence. A fixed number: the gradients of long sentences are added in another order.
+/// The fewest subwords of a long sentence. It is fixed, since gradients of long sentences are added in another order than those of
+/// short ones.
 const LONG: usize = 1024;
 
 /// What determines the work of attention in a pack.
@@ -292,7 +293,7 @@ mod tests {
         }
     }
 
-    /// A task's head draws the same numbers for dropout whether it is alone or with others, on any number of threads.
+    /// Neither sums nor dropout depend on the number of threads, and dropout reaches every head.
     #[test]
     fn long_sentences_have_the_same_bits_on_any_number_of_threads() {
         let pack = Pack::new(&[LONG, 9], &[1, 2]);
